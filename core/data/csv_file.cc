@@ -113,7 +113,7 @@ std::vector<std::string> CsvFile::Read(std::int64_t item) const {
 }
 
 std::vector<std::string> CsvFile::Fields(std::int64_t record) const {
-  NoteRead(records_, record);
+  NoteRead(records_->path(), records_->BeginOf(record));
   std::vector<std::string> fields;
   const std::string problem = SplitRecord(records_->Read(record), separator_, fields);
   if (problem.empty()) return fields;

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/json_document.h>
 #include <medley/base/suggest.h>
+#include <medley/data/last_read.h>
 
 namespace medley {
 namespace {
@@ -64,6 +65,7 @@ void JsonItem::Fail(std::string_view key, const std::string& what) const { FailA
 std::string JsonItem::Path(std::string_view key) const { return JoinPath(path_, key); }
 
 const Json& JsonItem::Member(std::string_view key) const {
+  NoteUse(file_->path(), file_->BeginOf(record_));
   if (!value_->is_object()) Unexpected(path_, "an object", *value_);
   const auto found = value_->find(key);
   if (found != value_->end()) return *found;

@@ -45,7 +45,7 @@ JsonlFile::JsonlFile(const std::filesystem::path& file)
     : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kLines, JsonCheck(file))) {}
 
 JsonItem JsonlFile::Read(std::int64_t item) const {
-  NoteRead(records_, item);
+  NoteRead(records_->path(), records_->BeginOf(item));
   return {ReadRecord(*records_, item), records_, item};
 }
 

@@ -61,6 +61,20 @@ const fs::path& Readable(const fs::path& file) {
 }  // namespace
 
 RecordIndex::RecordIndex(const fs::path& file, Format format, const RecordCheck& check)
+std::int64_t LineAt(const InputFile& file, std::uint64_t begin) {
+  const auto end = static_cast<std::int64_t>(begin);
+  std::string piece(static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end)), '\0');
+  std::int64_t line = 1;
+  for (std::int64_t offset = 0; offset < end;) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end - offset));
+    const std::size_t got = file.Read(offset, piece.data(), wanted);
+    line += std::count(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got), '\n');
+    if (got < wanted) break;
+    offset += static_cast<std::int64_t>(got);
+  }
+  return line;
+}
+
     : path_(file), format_(format), file_(Readable(file)) {
   const std::optional<fs::path> cached = CachedIndex(file, format, check.name);
   if (cached && Load(*cached)) return;
@@ -123,22 +137,14 @@ std::string RecordIndex::Read(std::int64_t record) const {
   return std::string(RecordText(text, format_, begins_[at] == 0));
 }
 
-std::int64_t RecordIndex::LineOf(std::int64_t record) const {
-  const auto end = static_cast<std::int64_t>(begins_[static_cast<std::size_t>(record)]);
-  std::string piece(static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end)), '\0');
-  std::int64_t line = 1;
-  for (std::int64_t offset = 0; offset < end;) {
-    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end - offset));
-    const std::size_t got = file_.Read(offset, piece.data(), wanted);
-    line += std::count(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(got), '\n');
-    if (got < wanted) break;
-    offset += static_cast<std::int64_t>(got);
-  }
-  return line;
-}
+std::int64_t RecordIndex::LineOf(std::int64_t record) const { return LineAt(file_, BeginOf(record)); }
 
 std::string RecordIndex::PlaceOf(std::int64_t record) const {
   return DisplayPath(path_) + ":" + std::to_string(LineOf(record));
 }
 
 }  // namespace medley
+std::string RecordPlace(const fs::path& file, std::uint64_t begin) {
+  return DisplayPath(file) + ":" + std::to_string(LineAt(InputFile(file), begin));
+}
+

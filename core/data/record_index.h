@@ -44,6 +44,8 @@ class RecordIndex {
   void Save(const std::filesystem::path& cached) const;
   // Begins, and behind them hashes.
   void Show(std::span<const std::uint64_t> numbers);
+  // The byte at which it begins.
+  std::uint64_t BeginOf(std::int64_t record) const { return begins_[static_cast<std::size_t>(record)]; }
 
   std::filesystem::path path_;
   Format format_;
@@ -55,3 +57,6 @@ class RecordIndex {
 };
 
 }  // namespace medley
+// "FILE:LINE" of what begins at this byte; counts the lines before it.
+std::string RecordPlace(const std::filesystem::path& file, std::uint64_t begin);
+

@@ -28,10 +28,10 @@ class Splits {
         held_out_(std::in_place, held_out),
         stream_(SplitSizes{SizeOf(training_, training), SizeOf(*held_out_, held_out)}) {}
   Splits(const std::filesystem::path& file, const HeldOutItems& held_out)
-      : training_(file), stream_(held_out, training_.hashes()) {}
+      : training_(file), stream_((SizeOf(training_, file), held_out), training_.hashes()) {}
   // By place: see ItemStream.
   Splits(const std::filesystem::path& file, std::int64_t held_out, std::string_view name)
-      : training_(file), stream_(training_.size(), held_out, name) {}
+      : training_(file), stream_(SizeOf(training_, file), held_out, name) {}
 
   // What Task::Items hands out.
   const ItemStream& stream() const { return stream_; }

@@ -4,12 +4,14 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/data/last_read.h>
 #include <medley/weights/safetensors_file.h>
 
 namespace medley {
 
 at::Tensor MapTensor(const std::filesystem::path& file, at::IntArrayRef shape, at::ScalarType type,
                      std::int64_t offset) {
+  NoteFile(file);
   if (const std::string problem = FileProblem(file); !problem.empty()) throw InputError(problem);
   const auto mapped = std::make_shared<const MappedFile>(file);
   auto wanted = static_cast<std::int64_t>(c10::elementSize(type));

@@ -55,9 +55,9 @@ void KeepToRange(const LoadedTask& task, const RowRange& rows, const Declared& d
   const auto keep = [&](double& value, double end, double off, const char* bound, const char* field) {
     if (!(off > 0)) return;
     if (!is_rounding(off, end)) {
-      throw Error("task '" + task.info().name + "' of " + task.plugin() + ": " + declared.rows + " of row " +
-                  std::to_string(row) + " is " + FormatNumber(value) + ", and " + declared.said + " to be " +
-                  bound + " " + FormatNumber(end) + " (" + declared.type + "::" + field + ")");
+      throw Error("task '" + task.info().name + "' of " + task.plugin() + ": " + declared.rows + " of " +
+                  task.NameRow(rows, row) + " is " + FormatNumber(value) + ", and " + declared.said +
+                  " to be " + bound + " " + FormatNumber(end) + " (" + declared.type + "::" + field + ")");
     }
     value = end;
   };

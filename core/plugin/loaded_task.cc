@@ -54,16 +54,25 @@ at::Tensor WithItsOwnMemory(at::Tensor& built) {
   return is_ours ? std::move(built) : built.detach().clone(at::MemoryFormat::Contiguous);
 }
 
-// What others than medley throw over a line of a data file names no file.
+// Errors name the place in the data file where what was read last stands. What the caller treats in ways of
+// its own passes unchanged.
 template <typename Fn>
 auto WithPlaceOfData(const Fn& fn) {
   ForgetRead();
   try {
     return fn();
-  } catch (const Error&) {
+  } catch (const c10::OutOfMemoryError&) {
     throw;
-  } catch (const c10::Error&) {
+  } catch (const c10::AcceleratorError&) {
     throw;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw Error(WithPlace(error.what_without_backtrace()));
+  } catch (const InputError& error) {
+    throw InputError(WithPlace(error.what()));
+  } catch (const Error& error) {
+    throw Error(WithPlace(error.what()), error.code());
   } catch (const std::exception& error) {
     ThrowOfLastRead(error.what());
   }
@@ -99,15 +108,51 @@ std::unique_ptr<LoadedTask> LoadedTask::Again() const {
                                       reads_files_);
 }
 
+// Which of several rows an error is about, only the task knows: it is asked for each alone, which throws for
+// that one, with its place. A row is the same in any range, so the error is another one only if the task
+// breaks that.
+Batch LoadedTask::SampleWithPlace(const RowRange& rows) const {
+  const auto sample = [&](const RowRange& some) { return task_->Sample(some); };
+  if (rows.count <= 1) return WithPlaceOfData([&] { return sample(rows); });
+  try {
+    return sample(rows);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::AcceleratorError&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception&) {
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      WithPlaceOfData([&] { return sample(rows.Part(row, 1)); });
+    throw;
+  }
+}
+
 Batch LoadedTask::Sample(const RowRange& rows) const {
   return CallPlugin(plugin_, info_.name, "sampling " + Span(rows), [&] {
-    Batch batch = WithPlaceOfData([&] { return task_->Sample(rows); });
+    Batch batch = SampleWithPlace(rows);
     const RowRange& got = batch.rows();
     if (got.seed != rows.seed || got.begin != rows.begin || got.count != rows.count) {
       throw Error("the batch says that it holds " + Span(got));
     }
     return batch;
   });
+}
+
+std::string LoadedTask::NameRow(const RowRange& rows, std::int64_t row) const {
+  const std::string name = "row " + std::to_string(row);
+  const RowRange alone = rows.Part(row - rows.begin, 1);
+  try {
+    return CallPlugin(plugin_, info_.name, "sampling " + Span(alone), [&] {
+      ForgetRead();
+      task_->Sample(alone);
+      const std::string place = PlaceOfLastRead();
+      return place.empty() ? name : name + " (" + place + ")";
+    });
+  } catch (const std::exception&) {  // words about another error are being made
+    return name;
+  }
 }
 
 Sums LoadedTask::Run(std::string_view pass, PassContext& context, const TensorWords& tensors) const {

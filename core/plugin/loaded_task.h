@@ -32,7 +32,10 @@ class LoadedTask {
   const VariantInfo& variant() const { return variant_; }
   const std::string& plugin() const { return plugin_; }
 
+  // Errors over a row of a data file name its place.
   Batch Sample(const RowRange& rows) const;
+  // A row of the range for an error: "row 5 (signs.csv:17)", or "row 5" of what is made up. Draws it again.
+  std::string NameRow(const RowRange& rows, std::int64_t row) const;
   // `tensors`: asked, where libtorch fails in it, for lines that its words get ("\n  columns: ..."); its own
   // name no tensor. Beside them stands where in the plugin it was (author_frame.h).
   Sums Run(std::string_view pass, PassContext& context, const TensorWords& tensors = {}) const;
@@ -53,6 +56,8 @@ class LoadedTask {
   void RestoreConstants(at::Device device);
 
  private:
+  Batch SampleWithPlace(const RowRange& rows) const;
+
   const TaskInfo& info_;
   const VariantInfo& variant_;
   std::string plugin_;

@@ -92,8 +92,7 @@ void Rethrow(int code, const PluginFailure& failure) {
   }
   HeedInterrupt();  // what a plugin was doing when it was asked to stop comes as a failure like others
   const std::string words = failure.message;
-  if (words.starts_with("[json.exception.")) ThrowOfLastRead(words);
-  throw Error(words);
+  ThrowOfLastRead(words);
 }
 
 template <typename Fn>

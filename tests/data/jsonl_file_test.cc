@@ -123,7 +123,27 @@ TEST_F(Jsonl, WhatOthersThrowIsToldWithTheRecordThatThisThreadReadLast) {
     std::thread([&] { file.Read(0); }).join();
     EXPECT_EQ(words(), "a.csv:3: [json.exception.type_error.302] number") << "another thread's";
   }
-  EXPECT_EQ(error(), "stod") << "its file is gone";
+  EXPECT_TRUE(error().ends_with("a.csv:3)"))
+      << error() << ": closed, as by a task that opens files as it draws";
+  std::filesystem::remove(folder_ / "a.csv");
+  EXPECT_TRUE(error().ends_with("a.csv)")) << error();
+}
+
+TEST_F(Jsonl, WordsGetThePlaceOfWhatWasReadLastUnlessTheyNameTheFile) {
+  ForgetRead();
+  EXPECT_EQ(WithPlace("too long"), "too long");
+  const JsonlFile file(Write("a.jsonl", "{\"x\": 1}\n\n{\"x\": 2}\n"));
+  const JsonItem first = file.Read(0);
+  file.Read(1);
+  const auto name_of = [](const std::string& words) { return words.substr(words.rfind('/') + 1); };
+  EXPECT_EQ(name_of(WithPlace("too long")), "a.jsonl:3: too long");
+  first.Integer("x");
+  EXPECT_EQ(name_of(WithPlace("too long")), "a.jsonl:1: too long") << "kept, and used now";
+  NoteFile(folder_ / "scan.raw");
+  EXPECT_EQ(name_of(WithPlace("too long")), "scan.raw: too long");
+  EXPECT_NE(WithPlace("too long").find("a.jsonl:1, "), std::string::npos);
+  const std::string named = DisplayPath(folder_ / "a.jsonl") + ":1: too long";
+  EXPECT_EQ(WithPlace(named), named);
 }
 
 TEST_F(Jsonl, TheMistakesOfAllLinesAreToldAtOnceWithTheirPlaces) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/plugin/host_fixture.h"
 
@@ -106,6 +107,58 @@ TEST(LoadedTask, WhatOthersThrowOverALineHasTheLinesPlace) {
   EXPECT_TRUE(Has(sampling(1), "stod (the record that was read last: ")) << sampling(1);
   EXPECT_TRUE(Has(sampling(1), "dates.jsonl:3)")) << sampling(1);
   EXPECT_TRUE(sampling(2).ends_with(": no line")) << sampling(2) << ": read before, by another call";
+}
+
+// Fails over what its lines ask for.
+class FailsOverLines final : public Task {
+ public:
+  explicit FailsOverLines(const std::filesystem::path& file) : file_(file) {}
+  Batch Sample(const RowRange& rows) const override {
+    std::vector<std::string> asked;  // all are drawn before the first is looked at
+    for (std::int64_t row = 0; row < rows.count; ++row)
+      asked.push_back(file_.Read((rows.begin + row) % file_.size()).Text("fail"));
+    for (const std::string& how : asked) {
+      if (how == "error") throw Error("its label is 7", ExitCode::kDoesNotFit);
+      if (how == "input") throw InputError("an empty reply");
+      if (how == "torch") TORCH_CHECK(false, "no such shape");
+      if (how == "full") C10_THROW_ERROR(OutOfMemoryError, "the device is full");
+      if (how == "batch" && rows.count > 1) throw Error("too many");
+    }
+    return Batch(rows);
+  }
+  Sums Run(std::string_view, PassContext&) const override { return {}; }
+  Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
+
+ private:
+  JsonlFile file_;
+};
+
+// A driver or an author checks a row by its number, when others were drawn since.
+TEST(LoadedTask, AnErrorOverOneOfManyRowsHasThePlaceOfThatRowsLine) {
+  const TempDirectory folder;
+  const std::filesystem::path file = folder / "lines.jsonl";
+  const auto sampling = [&](const std::string& how, ExitCode code) {
+    WriteBytes(file, "{\"fail\": \"\"}\n\n{\"fail\": \"\"}\n{\"fail\": \"" + how + "\"}\n{\"fail\": \"\"}\n");
+    TaskInfo info;
+    info.name = "lines";
+    const VariantInfo variant;
+    const LoadedTask task(info, variant, "words", std::make_unique<FailsOverLines>(file));
+    EXPECT_EQ(task.NameRow({1, 4, 4}, 5), "row 5 (" + file.string() + ":3)");
+    try {
+      task.Sample({1, 0, 4});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << how;
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string who = "plugin 'words' (task lines, while sampling rows 0..4): ",
+                    place = file.string() + ":4: ";
+  EXPECT_EQ(sampling("error", ExitCode::kDoesNotFit), who + place + "its label is 7");
+  EXPECT_EQ(sampling("input", ExitCode::kBadInput), who + place + "an empty reply");
+  EXPECT_EQ(sampling("torch", ExitCode::kFailed), who + place + "no such shape");
+  EXPECT_EQ(sampling("batch", ExitCode::kFailed), who + "too many") << "no row alone is to blame";
+  EXPECT_THROW(sampling("full", ExitCode::kFailed), c10::OutOfMemoryError);
 }
 
 TEST_F(FailingTask, OutOfMemoryPassesUnchanged) {

@@ -209,8 +209,8 @@ std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Bat
     const bool is_weight = std::abs(counted - learned.weight) <= kWeightShare * learned.weight;
     if (counts_otherwise || !learned.known || learned.items == 0 || counted == learned.items || is_weight)
       continue;
-    differences.push_back("term '" + term + "': Sample counted " + Number(counted) + " items in row " +
-                          std::to_string(one_row.rows().begin) + ", but Run (pass " + passes +
+    differences.push_back("term '" + term + "': Sample counted " + Number(counted) + " items in " +
+                          task.NameRow(one_row.rows(), one_row.rows().begin) + ", but Run (pass " + passes +
                           ") learns from " + Number(learned.items) + " items of the model's '" +
                           learned.output +
                           "'; count in Sample what the sum adds up (SetItems, AddLearned), or mask in Run "

@@ -52,8 +52,8 @@ bool SameItems(const Batch& one, const Batch& other, const std::string& name) {
                                 "calls (a member that counts, std::rand, a clock)"
                               : "in another range: Sample depends on rows.begin, rows.count or the place of "
                                 "a row among the others (such as padding to the longest of them)";
-  throw Error("task '" + task.info().name + "': Sample gave another row " + std::to_string(row) + ", in " +
-              difference + ", " + why +
+  throw Error("task '" + task.info().name + "': Sample gave another " + task.NameRow(asked.rows(), row) +
+              ", in " + difference + ", " + why +
               "; make a row from rows.seed and its number alone, with rows.Random(row)");
 }
 
@@ -126,8 +126,8 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
     for (std::int64_t row = 0; row < counts.numel(); ++row) {
       if (count[row] >= 0 && count[row] <= term.max_items) continue;
       throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name +
-                  "' in row " + std::to_string(batch.rows().begin + row) + ", its spec declares 0 to " +
-                  std::to_string(term.max_items));
+                  "' in " + task.NameRow(batch.rows(), batch.rows().begin + row) +
+                  ", its spec declares 0 to " + std::to_string(term.max_items));
     }
   }
   for (const auto& [term, items] : batch.items()) {
@@ -145,8 +145,8 @@ void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabu
     const at::Tensor wrong = ids.lt(0).logical_or_(ids.ge(vocabulary)).any(1);
     if (!wrong.any().item<bool>()) continue;
     const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
-    throw Error("task '" + task.info().name + "': the column '" + name + "' has in row " +
-                std::to_string(batch.rows().begin + row) + " ids from " +
+    throw Error("task '" + task.info().name + "': the column '" + name + "' has in " +
+                task.NameRow(batch.rows(), batch.rows().begin + row) + " ids from " +
                 std::to_string(column[row].min().item<std::int64_t>()) + " to " +
                 std::to_string(column[row].max().item<std::int64_t>()) + ", expected 0 to " +
                 std::to_string(vocabulary - 1) + "; take them from the tokenizer");
