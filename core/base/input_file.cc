@@ -15,6 +15,11 @@ InputFile::InputFile(std::filesystem::path path, Links links)
   if (::fstat(file_.get(), &info_) != 0) ThrowFileError("look at", path_, errno);
 }
 
+bool InputFile::Is(const struct stat& now) const {
+  return now.st_dev == info_.st_dev && now.st_ino == info_.st_ino && now.st_size == info_.st_size &&
+         Nanoseconds(now.st_mtim) == modified_ns() && Nanoseconds(now.st_ctim) == changed_ns();
+}
+
 std::size_t InputFile::Read(std::int64_t offset, void* data, std::size_t size) const {
   std::size_t have = 0;
   while (have < size) {

@@ -21,6 +21,8 @@ class InputFile {
   std::int64_t size() const { return static_cast<std::int64_t>(info_.st_size); }  // when it was opened
   std::int64_t modified_ns() const { return Nanoseconds(info_.st_mtim); }
   std::int64_t changed_ns() const { return Nanoseconds(info_.st_ctim); }  // its name, owner or mode too
+  // Whether this is what was opened, and nobody wrote to it since.
+  bool Is(const struct stat& now) const;
   // The bytes from `offset` on; returns how many there were: fewer than `size` only where the file ends.
   std::size_t Read(std::int64_t offset, void* data, std::size_t size) const;
 

@@ -86,8 +86,7 @@ RecordCheck CsvCheck(const std::filesystem::path& file, char separator) {
 }  // namespace
 
 CsvFile::CsvFile(const std::filesystem::path& file, char separator)
-    : records_(
-          std::make_shared<const RecordIndex>(file, RecordIndex::Format::kCsv, CsvCheck(file, separator))),
+    : records_(RecordIndex::Open(file, RecordIndex::Format::kCsv, CsvCheck(file, separator))),
       separator_(separator) {
   if (records_->size() == 0)
     throw InputError(DisplayPath(file) + " is empty; expected a first line with the names of the columns");

@@ -42,7 +42,7 @@ nlohmann::json ReadRecord(const RecordIndex& records, std::int64_t record) {
 }  // namespace
 
 JsonlFile::JsonlFile(const std::filesystem::path& file)
-    : records_(std::make_shared<const RecordIndex>(file, RecordIndex::Format::kLines, JsonCheck(file))) {}
+    : records_(RecordIndex::Open(file, RecordIndex::Format::kLines, JsonCheck(file))) {}
 
 JsonItem JsonlFile::Read(std::int64_t item) const {
   NoteRead(records_->path(), records_->BeginOf(item));

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <list>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -58,9 +61,6 @@ const fs::path& Readable(const fs::path& file) {
   return file;
 }
 
-}  // namespace
-
-RecordIndex::RecordIndex(const fs::path& file, Format format, const RecordCheck& check)
 std::int64_t LineAt(const InputFile& file, std::uint64_t begin) {
   const auto end = static_cast<std::int64_t>(begin);
   std::string piece(static_cast<std::size_t>(std::min<std::int64_t>(kScanPiece, end)), '\0');
@@ -75,14 +75,64 @@ std::int64_t LineAt(const InputFile& file, std::uint64_t begin) {
   return line;
 }
 
+}  // namespace
+
+RecordIndex::RecordIndex(const fs::path& file, Format format, const RecordCheck& check)
     : path_(file), format_(format), file_(Readable(file)) {
-  const std::optional<fs::path> cached = CachedIndex(file, format, check.name);
+  const std::optional<fs::path> cached =
+      file_.size() < kLeastKept ? std::nullopt : CachedIndex(file, format, check.name);
   if (cached && Load(*cached)) return;
   FoundRecords found = FindRecords(file_, path_, format_, check);
   scanned_ = std::move(found.begins);
   scanned_.insert(scanned_.end(), found.hashes.begin(), found.hashes.end());
   Show(scanned_);
   if (cached) Save(*cached);
+}
+
+namespace {
+
+// By what it was opened as, the last one first.
+class OpenIndexes {
+ public:
+  using Index = std::shared_ptr<const RecordIndex>;
+
+  Index Find(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, found->second);
+    return found->second->second;
+  }
+  void Keep(const std::string& key, Index index) {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) order_.erase(found->second);
+    order_.emplace_front(key, std::move(index));
+    by_key_[key] = order_.begin();
+    if (order_.size() <= RecordIndex::kMostOpen) return;
+    by_key_.erase(order_.back().first);
+    order_.pop_back();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<std::pair<std::string, Index>> order_;
+  std::unordered_map<std::string, std::list<std::pair<std::string, Index>>::iterator> by_key_;
+};
+
+}  // namespace
+
+// Of two threads that open one at the same time both read it.
+std::shared_ptr<const RecordIndex> RecordIndex::Open(const fs::path& file, Format format,
+                                                     const RecordCheck& check) {
+  static auto& open = *new OpenIndexes;  // data threads may outlive statics
+  std::string key = file.string();
+  key += '\n' + std::to_string(static_cast<int>(format)) + '\n' + check.name;
+  struct stat now {};
+  if (auto known = open.Find(key); known && ::stat(file.c_str(), &now) == 0 && known->file_.Is(now))
+    return known;
+  auto index = std::make_shared<const RecordIndex>(file, format, check);
+  open.Keep(key, index);
+  return index;
 }
 
 RecordIndex::RecordIndex(const fs::path& file, Format format) : RecordIndex(file, format, RecordCheck()) {}
@@ -143,8 +193,8 @@ std::string RecordIndex::PlaceOf(std::int64_t record) const {
   return DisplayPath(path_) + ":" + std::to_string(LineOf(record));
 }
 
-}  // namespace medley
 std::string RecordPlace(const fs::path& file, std::uint64_t begin) {
   return DisplayPath(file) + ":" + std::to_string(LineAt(InputFile(file), begin));
 }
 
+}  // namespace medley

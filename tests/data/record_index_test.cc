@@ -74,12 +74,51 @@ TEST_F(Records, MayBeLongerThanAPieceOfTheScan) {
   EXPECT_EQ(All(RecordIndex(Write("a", text), Format::kCsv)), records);
 }
 
+// Of a file that is long enough to be kept.
+const std::string& Long() {
+  static const std::string record(static_cast<std::size_t>(RecordIndex::kLeastKept), 'x');
+  return record;
+}
+
+TEST_F(Records, OfManyShortFilesLeaveNothingInTheCache) {
+  for (int file = 0; file < 30; ++file)
+    EXPECT_EQ(RecordIndex(Write("a" + std::to_string(file), "one\n"), Format::kLines).size(), 1);
+  EXPECT_TRUE(Cached().empty());
+}
+
+TEST_F(Records, AreKeptOpenForTheNextWhoOpensTheFileAsItIs) {
+  const auto open = [&](const fs::path& file, Format format) { return RecordIndex::Open(file, format, {}); };
+  const fs::path file = Write("a", "one\ntwo\n"), other = Write("b", "one\ntwo\n");
+  const auto first = open(file, Format::kLines);
+  EXPECT_EQ(open(file, Format::kLines), first);
+  EXPECT_NE(open(file, Format::kCsv), first);
+  EXPECT_NE(open(other, Format::kLines), first);
+  Write("a", "new\n");
+  EXPECT_EQ(All(*open(file, Format::kLines)), (std::vector<std::string>{"new"}));
+  fs::rename(other, file);
+  EXPECT_EQ(All(*open(file, Format::kLines)), (std::vector<std::string>{"one", "two"}));
+  fs::remove(file);
+  EXPECT_EQ(Refusal([&] { open(file, Format::kLines); }).substr(0, 12), "no such file");
+}
+
+TEST_F(Records, OfMoreFilesThanAProcessMayHaveOpenAreAllRead) {
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_files();
+  for (std::size_t file = 0; file < RecordIndex::kMostOpen + 40; ++file) {
+    const std::string name = "a" + std::to_string(file);
+    EXPECT_EQ(RecordIndex::Open(Write(name, name + "\n"), Format::kLines, {})->Read(0), name);
+  }
+  EXPECT_LE(open_files() - before, static_cast<std::ptrdiff_t>(RecordIndex::kMostOpen));
+}
+
 TEST_F(Records, AreFoundOnceAndThenTakenFromTheCache) {
-  const fs::path file = Write("a", "one\ntwo\n");
+  const fs::path file = Write("a", "one\n" + Long() + "\n");
   const RecordIndex first(file, Format::kLines);
   ASSERT_EQ(Cached().size(), 1U);
   const auto made = fs::last_write_time(Cached()[0]);
-  EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", Long()}));
   EXPECT_EQ(fs::last_write_time(Cached()[0]), made);
   const RecordIndex other(file, Format::kCsv);
   EXPECT_EQ(Cached().size(), 2U) << "another format has other records";
@@ -98,7 +137,7 @@ TEST_F(Records, OfAChangedFileAreFoundAnew) {
 }
 
 TEST_F(Records, ADamagedCacheIsMadeAgain) {
-  const fs::path file = Write("a", "one\ntwo\n");
+  const fs::path file = Write("a", "one\n" + Long() + "\n");
   const RecordIndex before(file, Format::kLines);
   const auto size = fs::file_size(Cached()[0]);
   for (std::uintmax_t at = 0; at < size; ++at) {
@@ -109,19 +148,19 @@ TEST_F(Records, ADamagedCacheIsMadeAgain) {
       cached.seekp(static_cast<std::streamoff>(at));
       cached.put(byte);
     }
-    ASSERT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "two"})) << at;
+    ASSERT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", Long()})) << at;
   }
   for (std::uintmax_t length = 0; length < size; ++length) {
     fs::resize_file(Cached()[0], length);
-    ASSERT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", "two"})) << length;
+    ASSERT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one", Long()})) << length;
   }
 }
 
 TEST_F(Records, ACacheThatCannotBeWrittenCostsOnlyTime) {
-  const fs::path file = Write("a", "one\n");
+  const fs::path file = Write("a", Long() + "\n");
   Write("cache", "a file where the folder should be");
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{"one"}));
+  EXPECT_EQ(All(RecordIndex(file, Format::kLines)), (std::vector<std::string>{Long()}));
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("are looked for again at the next start"),
             std::string::npos);
 }
@@ -151,7 +190,8 @@ void ExpectEachOnce(const RecordIndex& index, const Asked& asked) {
 
 TEST_F(Records, AreCheckedEachOnceAsTheyAreRead) {
   for (const Format format : {Format::kLines, Format::kCsv}) {
-    const fs::path file = Write("a", "\xef\xbb\xbfone\n\n \t\n  two \r\n\"a\n\nb\"\"\n\",1\n\r\nlast");
+    const fs::path file =
+        Write("a", "\xef\xbb\xbfone\n\n \t\n  two \r\n\"a\n\nb\"\"\n\",1\n\r\nlast" + Long());
     Asked asked, again;
     const RecordIndex index(file, format, asked.Check());
     ExpectEachOnce(index, asked);
