@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 
 namespace medley {
 namespace {
@@ -48,13 +48,7 @@ void Picture::Paste(const Picture& picture, std::int64_t left, std::int64_t top)
 }
 
 Picture ReadPng(const std::filesystem::path& path) {
-  std::string file;
-  try {
-    file = ReadSmallFile(std::filesystem::canonical(path), kLargestFile);
-  } catch (const std::exception& error) {
-    throw InputError("cannot read the picture " + path.string() + ": " + error.what());
-  }
-  return DecodePng(file, path.string());
+  return DecodePng(ReadFile(path, kLargestFile), DisplayPath(path));
 }
 
 Picture DecodePng(const std::string& bytes, const std::string& name) {

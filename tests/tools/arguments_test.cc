@@ -2,7 +2,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "tests/report/scratch_directory.h"
+#include "tests/sweep.h"
 #include "tests/tools/run_command.h"
 
 namespace medley {
@@ -88,6 +94,88 @@ TEST(Arguments, AnOutputThatCannotBeWrittenIsRefusedBeforeTheWork) {
   ExpectRefused("train nosuch.json --out " + below, "--out");
   ExpectRefused("plan nosuch.json --out " + below, "--out");
   ExpectRefused("tokenizer train --corpus nosuch --out " + below, "--out");
+}
+
+// A value of each option and argument that the parsers list, where it may name a file; the others are as good
+// as can be without a run.
+std::vector<std::string> CommandsWith(const nlohmann::json& verb, const std::string& path,
+                                      const std::string& value, const std::string& config) {
+  const auto is_text = [](const nlohmann::json& option) {
+    static const std::set<std::string> kRead = {"TEXT", "FILE", "RUN", "PATH"};
+    return !option.contains("words") && kRead.contains(option.value("type", ""));
+  };
+  const auto filler = [&](const std::string& name) {
+    return name == "CONFIG" || name == "--config" ? config : "x";
+  };
+  const auto given = [&](const nlohmann::json* chosen) {
+    std::string words = path;
+    for (const auto& argument : verb.at("arguments")) {
+      if (&argument == chosen)
+        words += " " + value;
+      else if (argument.value("required", false))
+        words += " " + filler(argument.at("name"));
+    }
+    for (const auto& option : verb.at("options")) {
+      const std::string name = option.at("names").at(0);
+      if (&option == chosen)
+        words += " " + name + " " + value;
+      else if (option.value("required", false))
+        words += " " + name + " " + filler(name);
+    }
+    return words;
+  };
+  std::vector<std::string> commands;
+  for (const char* list : {"arguments", "options"}) {
+    for (const auto& one : verb.at(list)) {
+      if (is_text(one)) commands.push_back(given(&one));
+    }
+  }
+  for (const auto& below : verb.value("verbs", nlohmann::json::array())) {
+    for (std::string& command :
+         CommandsWith(below, path + " " + below.at("name").get<std::string>(), value, config))
+      commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+TEST(Arguments, AnInputThatIsNoneIsToldInMedleysWordsByEveryOption) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "empty", "");
+  WriteText(scratch / "closed", "x");
+  fs::permissions(scratch / "closed", fs::perms::none);
+  WriteText(scratch / "bytes", std::string("\0\xff\x1b", 3));
+  WriteText(scratch / "with\na line", "");
+  fs::create_directory(scratch / "folder");
+  WriteText(scratch / "config.json", "{}");
+  const std::string config = (scratch / "config.json").string();
+  const nlohmann::json verbs = nlohmann::json::parse(Shell(Medley() + "--help --json").out).at("verbs");
+  std::vector<std::string> commands;
+  for (const char* name : {"missing", "empty", "closed", "bytes", "with\na line", "folder", "empty/below"}) {
+    for (const auto& verb : verbs) {
+      if (verb.at("name") == "launch") continue;  // whose argument is a command
+      for (std::string& command :
+           CommandsWith(verb, verb.at("name"), "'" + (scratch / name).string() + "'", config))
+        commands.push_back(std::move(command));
+    }
+  }
+  ASSERT_GT(commands.size(), 300u);
+  for (const std::string& command : test::Slice("InputPaths", commands, 8)) {
+    const CommandResult result =
+        Shell("cd " + scratch.path().string() + " && " + Medley() + command + " 2>&1 < /dev/null");
+    EXPECT_TRUE(result.code == 0 || result.code == 2) << command << ": " << result.out;
+    for (const char* words : {"filesystem error", "std::", "basic_", "json.exception", "c10", "[enforce"})
+      EXPECT_FALSE(Has(result.out, words)) << command << ": " << result.out;
+    EXPECT_FALSE(Has(result.out, "with\na line")) << command << ": " << result.out;
+  }
+}
+
+TEST(Arguments, AnOutputNamedAsAnotherKindOfFileIsRefused) {
+  for (const std::string command :
+       {"generate x --image x --prompt x --out d.jpg", "sample control --out d.JPEG",
+        "report x --html page.pdf", "plugins lock --config x --out lock.txt",
+        "tokenizer train --out tokenizer.json"}) {
+    ExpectRefused(command, "is written, and is called NAME.");
+  }
 }
 
 TEST(Arguments, AResultThatCannotBePrintedIsAFailure) {

@@ -66,6 +66,9 @@ int RunGenerate(int argc, char** argv) {
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
 
   if (out.is_named()) out.Check();
+  // Before the run is read, which takes its time; a run that is not there comes first.
+  if (const std::string problem = FileProblem(image); !problem.empty() && DirectoryProblem(directory).empty())
+    throw InputError("--image: " + problem);
   Console console(stderr);
   const auto run = OpenTrainedRun(directory, console, device, plugins, {}, kind).run;
   const std::optional<ImageGeometry> pictures = run->model_file->Pictures();

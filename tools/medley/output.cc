@@ -123,6 +123,8 @@ OutputFile OutputOption::Allowed(OutputKind kind, const fs::path& named) const {
     Refuse(named, std::string(error.what()) + "; choose another");
   }
   if (file->is_stream()) return *file;
+  if (IsNamedAsAnother(kind, named))
+    Refuse(named, NameOf(kind) + " is written, and is called NAME" + EndingOf(kind) + "; choose such a name");
   const fs::path& path = file->path();
   // Its own name: a link of it may lead to another file of the run.
   const bool belongs =

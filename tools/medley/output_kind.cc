@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 
 #include <medley/base/json_reader.h>
@@ -151,6 +154,39 @@ std::string NameOf(OutputKind kind) {
       return "a vocabulary";
   }
   return "";
+}
+
+std::string EndingOf(OutputKind kind) {
+  switch (kind) {
+    case OutputKind::kPage:
+      return ".html";
+    case OutputKind::kSheet:
+    case OutputKind::kPicture:
+      return ".png";
+    case OutputKind::kAnswers:
+    case OutputKind::kPlanTables:
+      return ".txt";
+    case OutputKind::kScores:
+    case OutputKind::kLock:
+    case OutputKind::kProfile:
+    case OutputKind::kPlan:
+      return ".json";
+    case OutputKind::kVocabulary:
+      return ".model";
+  }
+  return "";
+}
+
+bool IsNamedAsAnother(OutputKind kind, const std::filesystem::path& file) {
+  static const std::set<std::string, std::less<>> endings = {
+      ".bmp", ".csv",   ".gif",  ".gz",  ".htm", ".html", ".jpeg", ".jpg",  ".json",        ".jsonl",
+      ".md",  ".model", ".npy",  ".pdf", ".png", ".ppm",  ".pt",   ".py",   ".safetensors", ".svg",
+      ".tar", ".tif",   ".tiff", ".tsv", ".txt", ".webp", ".xml",  ".yaml", ".zip"};
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (ending == ".htm") ending = ".html";
+  return endings.contains(ending) && ending != EndingOf(kind);
 }
 
 bool IsOfKind(OutputKind kind, const std::string& bytes) try {

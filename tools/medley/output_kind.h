@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace medley {
@@ -20,6 +21,10 @@ enum class OutputKind {
 
 // "a page of medley report"
 std::string NameOf(OutputKind kind);
+// ".html": how a file of it is called, whatever stands before.
+std::string EndingOf(OutputKind kind);
+// Whether a file of this name would be taken for one of another kind: d.jpg for a picture, which is a PNG.
+bool IsNamedAsAnother(OutputKind kind, const std::filesystem::path& file);
 // Whether medley wrote these bytes as that, this one or any before: by what such a file always had. Never a
 // vocabulary, which runs may need whoever made it.
 bool IsOfKind(OutputKind kind, const std::string& bytes);

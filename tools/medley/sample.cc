@@ -169,7 +169,8 @@ fs::path AsPng(fs::path file) {
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(file, ignored).type();
   const bool is_named_so = type != fs::file_type::not_found && type != fs::file_type::regular;
-  if (!is_named_so && file.extension() != ".png") file += ".png";
+  const bool is_another = IsNamedAsAnother(OutputKind::kSheet, file);  // which is refused
+  if (!is_named_so && !is_another && file.extension() != ".png") file += ".png";
   return file;
 }
 
