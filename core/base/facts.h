@@ -51,21 +51,43 @@ concept HasFields = requires(int& visit, T& item) {
   T::Fields(visit, item);
 };
 
-// No list of a spec is longer than it may be.
+// A list by the name of its field, how many are in it, and how many may be.
+struct ListLength {
+  char name[32]{};
+  std::size_t given = 0, most = 0;
+};
+
+// The first list of a spec that is longer than it may be; one without a name where there is none.
 template <typename Spec>
-constexpr bool ListsFit(const Spec& spec) {
-  bool fit = true;
-  const auto visit = [&fit](const Fact&, const auto& value) {
+constexpr ListLength LongList(const Spec& spec) {
+  ListLength found;
+  const auto visit = [&found](const Fact& fact, const auto& value) {
     if constexpr (requires { value.fits(); }) {
-      fit = fit && value.fits();
+      if (found.given == 0 && !value.fits()) {
+        found.given = value.given(), found.most = value.kMost;
+        for (std::size_t i = 0; i < fact.key.size() && i + 1 < sizeof found.name; ++i)
+          found.name[i] = fact.key[i];
+      }
       if constexpr (!std::is_same_v<decltype(value[0]), const std::string_view&>) {
-        for (const auto& item : value) fit = fit && ListsFit(item);
+        for (const auto& item : value) {
+          if (found.given == 0) found = LongList(item);
+        }
       }
     }
   };
   Spec::Fields(visit, spec);
-  return fit;
+  return found;
 }
+
+// The compiler prints what a template was made of, and so says more than a message of ours can.
+template <ListLength kList>
+struct FitsTheFormat {
+  static_assert(
+      kList.given <= kList.most,
+      "medley: a list of a spec is longer than the format allows: which one, how many it has and how "
+      "many it may have stand above, in FitsTheFormat<...>");
+  static constexpr bool kSaid = true;  // makes the compiler look into it, and adds no message
+};
 
 // The most bytes of a text, which whoever reads a note holds it to.
 inline constexpr std::size_t kMostText = 4096;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string_view>
 
@@ -16,22 +17,22 @@ class SpecList {
   constexpr SpecList() noexcept {}  // a defaulted one ends GCC 12 where a template has such a member
   // A longer list is cut, and the compiler says so where the plugin is declared: an exception here would only
   // make it say that kSpec is no constant.
-  constexpr SpecList(std::initializer_list<T> items) : fits_(items.size() <= N) {
-    for (const T& item : items) {
-      if (size_ < N) items_[size_++] = item;
-    }
+  constexpr SpecList(std::initializer_list<T> items) {
+    for (const T& item : items) Add(item);
   }
 
   constexpr void Add(const T& item) {
     if (size_ < N)
       items_[size_++] = item;
     else
-      fits_ = false;
+      ++left_out_;
   }
 
   constexpr std::size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
-  constexpr bool fits() const { return fits_; }
+  constexpr bool fits() const { return left_out_ == 0; }
+  // How many were given: more than kMost where it was cut.
+  constexpr std::size_t given() const { return size_ + left_out_; }
   constexpr const T* begin() const { return items_.data(); }
   constexpr const T* end() const { return items_.data() + size_; }
   constexpr const T& operator[](std::size_t i) const { return items_[i]; }
@@ -39,7 +40,7 @@ class SpecList {
  private:
   std::array<T, N> items_{};
   std::size_t size_ = 0;
-  bool fits_ = true;
+  std::uint32_t left_out_ = 0;
 };
 
 using NameList = SpecList<std::string_view, 8>;

@@ -175,7 +175,7 @@ struct CheckedModelSpec {
 template <typename T>
 struct CheckedModelSpec<T, true> {
   static constexpr const ModelSpec& kSpec = T::kSpec;
-  static_assert(facts::ListsFit(kSpec), "medley: a list of a model spec is longer than the format allows");
+  static_assert(facts::FitsTheFormat<facts::LongList(kSpec)>::kSaid);
   static_assert(IsName(kSpec.name),
                 "medley: a model's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
   static_assert(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 
@@ -18,6 +19,24 @@ constexpr bool EveryVariant(const Spec& spec, Fn check) {
     if (!check(variant.passes, variant.terms)) return false;
   }
   return true;
+}
+
+// A carry has one maker: of two nobody could say which one a later pass reads.
+template <typename Spec>
+constexpr bool CarriesDiffer(const Spec& spec) {
+  return EveryVariant(spec, [](const auto& passes, const auto&) {
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+      for (std::size_t c = 0; c < passes[i].carries.size(); ++c) {
+        for (std::size_t j = 0; j <= i; ++j) {
+          const std::size_t end = j == i ? c : passes[j].carries.size();
+          for (std::size_t before = 0; before < end; ++before) {
+            if (passes[j].carries[before] == passes[i].carries[c]) return false;
+          }
+        }
+      }
+    }
+    return true;
+  });
 }
 
 template <typename Spec>
@@ -108,7 +127,7 @@ struct CheckedSpec {
 template <typename T>
 struct CheckedSpec<T, true> {
   static constexpr const TaskSpec& kSpec = T::kSpec;
-  static_assert(facts::ListsFit(kSpec), "medley: a list of a task spec is longer than the format allows");
+  static_assert(facts::FitsTheFormat<facts::LongList(kSpec)>::kSaid);
   static_assert(IsName(kSpec.name),
                 "medley: a task's name must be 1 to 64 characters of a-z, 0-9, _ and -, the first a letter");
   static_assert(EveryVariant(kSpec, [](const auto& passes, const auto&) { return !passes.empty(); }),
@@ -122,6 +141,9 @@ struct CheckedSpec<T, true> {
                 "medley: two passes have the same name");
   static_assert(EveryVariant(kSpec, [](const auto&, const auto& terms) { return NamesDiffer(terms); }),
                 "medley: two loss terms have the same name");
+  static_assert(CarriesDiffer(kSpec),
+                "medley: a carry is named twice; each is made by one pass of a variant, and stands in its "
+                "carries once");
   static_assert(
       WidthsAreGood(kSpec),
       "medley: a text_width must be 0 or more, another size 1 or more (and neither \"text_width\" nor "

@@ -1,4 +1,4 @@
-// expect: medley: a list of a task spec is longer than the format allows
+// expect: FitsTheFormat<medley::facts::ListLength{"passes", 9, 8}>
 // without: kSpec must be constexpr
 #include <medley/task/plugin.h>
 

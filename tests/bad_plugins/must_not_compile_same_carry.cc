@@ -1,0 +1,18 @@
+// expect: medley: a carry is named twice
+#include <medley/task/plugin.h>
+
+#include "tests/plugin/fixtures/tiny.h"
+
+namespace medley::testing {
+
+struct Bad final : TinyTask {
+  using TinyTask::TinyTask;
+  static constexpr TaskSpec kSpec{
+      .name = "bad",
+      .passes = {{.name = "a", .carries = {"kept"}}, {.name = "b"}, {.name = "c", .carries = {"kept"}}},
+      .terms = {{.name = "t"}}};
+};
+
+MEDLEY_PLUGIN(Bad)
+
+}  // namespace medley::testing
