@@ -109,8 +109,8 @@ int RunNew(int argc, char** argv) {
   app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
   app.add_option(
          "--kind", kind,
-         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify, regress: a "
-         "class, or numbers, of a tensor, with a model of its own; model: a model of your own")
+         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify: a class of a "
+         "tensor; regress: numbers of one; model: with a model of your own")
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
   folder.AddTo(app, "--dir", "the folder to make (default: NAME here)");
