@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -46,8 +47,8 @@ std::string FormatBytes(std::int64_t bytes) {
 
 std::int64_t ParseBytes(std::string_view text) {
   const auto fail = [&]() -> std::int64_t {
-    throw InputError("expected a number of bytes such as 6GiB, 512MiB or 1000000, found '" +
-                     std::string(text) + "'");
+    throw InputError("expected a number of bytes such as 6GiB, 512MiB or 1000000, found '" + Printable(text) +
+                     "'");
   };
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

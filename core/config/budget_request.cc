@@ -7,6 +7,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 namespace {
@@ -21,7 +22,7 @@ std::string_view Trim(std::string_view text) {
   throw InputError(
       "expected bytes (6GiB, 512MiB, 6442450944), a fraction of what the device has (0.5, 50%), or "
       "\"free\" for what is free; found '" +
-      std::string(text) + "'");
+      Printable(text) + "'");
 }
 
 // Of a text that is nothing but a number.

@@ -37,7 +37,7 @@ std::unique_ptr<Tokenizer> LoadTokenizer(const std::filesystem::path& file,
   const std::string bytes = ReadFile(file);
   if (IsTokenizerJson(bytes)) return MakeBytePairTokenizer(bytes, DisplayPath(file), special_tokens);
   RequireOwnNames(special_tokens, DisplayPath(file));
-  return MakeSentencePieceTokenizer(bytes, file.string());
+  return MakeSentencePieceTokenizer(bytes, DisplayPath(file));
 }
 
 }  // namespace medley

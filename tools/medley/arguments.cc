@@ -67,7 +67,7 @@ bool ParseArguments(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::ExtrasError&) {
     Refuse(app, UnexpectedWords(app, app.remaining(/*recurse=*/true)));
   } catch (const CLI::ParseError& error) {
-    Refuse(app, error.what());
+    Refuse(app, Printable(error.what()));
   }
   CheckValues(app);
   return true;

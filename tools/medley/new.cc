@@ -79,8 +79,7 @@ void RequireName(const std::string& name) {
       "install",       "medley",        "mlp_model",     "package",    "picture_task",
       "question_task", "rebuild_cache", "regress_task",  "reply_task", "test"};
   if (kTaken.count(name) > 0)
-    throw InputError("'" + Printable(name) +
-                     "' is taken by CMake or medley; choose another name, such as my_" + name);
+    throw InputError("'" + name + "' is taken by CMake or medley; choose another name, such as my_" + name);
 }
 
 // What a plugin is built against: throws, and says how to come by one, for a medley that still lies where it
