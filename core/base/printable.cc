@@ -34,7 +34,7 @@ std::string ByCode(unsigned code) {
 
 std::string ByByte(unsigned char byte) { return {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]}; }
 
-std::string Escaped(std::string_view text, std::string_view kept) {
+std::string WithEscapes(std::string_view text, std::string_view kept) {
   std::string out;
   while (!text.empty()) {
     const auto first = static_cast<unsigned char>(text.front());
@@ -53,7 +53,7 @@ std::string Escaped(std::string_view text, std::string_view kept) {
 
 }  // namespace
 
-std::string Printable(std::string_view text) { return Escaped(text, ""); }
-std::string PrintableLines(std::string_view text) { return Escaped(text, "\n\t"); }
+std::string Printable(std::string_view text) { return WithEscapes(text, ""); }
+std::string PrintableLines(std::string_view text) { return WithEscapes(text, "\n\t"); }
 
 }  // namespace medley

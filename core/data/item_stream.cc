@@ -24,8 +24,8 @@ bool IsByPlace(const HeldOutItems& held_out) {
   return held_out.rules != nullptr && held_out.rules->IsByPlace(held_out.task);
 }
 
-// Of the hashes.
-std::int64_t CountOf(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes) {
+// How many there are.
+std::int64_t RequireItems(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes) {
   if (!hashes.empty()) return std::ssize(hashes);
   throw InputError("'" + held_out.task + "' has no items" +
                    (held_out.files.empty() ? "" : " in " + held_out.files) + "; expected one at least");
@@ -60,7 +60,7 @@ ItemStream::ItemStream(std::int64_t items, std::int64_t held_out, std::string_vi
 }
 
 ItemStream::ItemStream(const HeldOutItems& held_out, std::span<const std::uint64_t> hashes, Shows shows)
-    : ItemStream(CountOf(held_out, hashes), ByPlace(held_out), held_out.by_place, shows) {
+    : ItemStream(RequireItems(held_out, hashes), ByPlace(held_out), held_out.by_place, shows) {
   if (held_out.asked == 0 || IsByPlace(held_out)) return;
   DataRules nobodys;
   DataRules& rules = held_out.rules != nullptr ? *held_out.rules : nobodys;

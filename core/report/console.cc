@@ -32,7 +32,7 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::
     // A full disk must not end a run because of its log; it is said once, where the log's lines go too.
     log->set_error_handler([out, told = false](const std::string& words) mutable {
       if (!std::exchange(told, true))
-        std::fprintf(out, "warning: the log may lack lines: %s\n", words.c_str());
+        std::fprintf(out, "warning: the log may lack lines: %s\n", PrintableLines(words).c_str());
     });
     return log;
   } catch (const spdlog::spdlog_ex& error) {
