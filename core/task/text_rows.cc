@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
 
 namespace medley {
 
@@ -17,7 +18,7 @@ TextTable::TextTable(const Tokenizer& tokenizer, std::string_view name,
     : width_(width), pad_(tokenizer.pad()) {
   for (const std::string_view text : texts) {
     std::vector<std::int64_t> ids = tokenizer.Encode(text);
-    const std::string where = "table '" + std::string(name) + "', text \"" + std::string(text) + "\"";
+    const std::string where = "table '" + std::string(name) + "', text \"" + Printable(text) + "\"";
     if (ids.empty()) throw InputError(where + ": no token; a text must not be empty");
     if (end == TextEnd::kEos) ids.push_back(tokenizer.eos());
     if (static_cast<std::int64_t>(ids.size()) > width) {

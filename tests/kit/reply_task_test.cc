@@ -46,6 +46,7 @@ TEST(ReplyTask, RowsThatDoNotFitAreNamedWithTheirWordsAndWidths) {
       << MistakeOf("a b c d e f", "g h");
   EXPECT_NE(MistakeOf("a", "b c d").find("5 tokens, 4 of them"), std::string::npos);
   EXPECT_NE(MistakeOf("", "b").find("need a token each"), std::string::npos);
+  EXPECT_NE(MistakeOf("", "\x1b\nb").find("with the reply \"\\x1b\\x0ab\": "), std::string::npos);
 }
 
 TEST(Task, AConstantThatTheSpecDeclaresAndNobodyMakesIsNamed) {

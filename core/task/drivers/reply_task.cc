@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include <medley/base/printable.h>
+#include <medley/base/utf8.h>
 #include <medley/data/last_read.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
@@ -52,8 +54,12 @@ ReplyTask::Tokens ReplyTask::TokensOf(Row& row) const {
   };
   Tokens tokens{encode(exchange.prompt), encode(exchange.reply)};
   const auto refuse = [&](const std::string& what) {
-    throw InputError("row " + std::to_string(row.number) + ", \"" + exchange.prompt + "\" with the reply \"" +
-                     exchange.reply + "\": " + what);
+    constexpr std::size_t kMostShown = 200;
+    const auto shown = [&](const std::string& text) {
+      return "\"" + Printable(CutText(text, kMostShown)) + "\"";
+    };
+    throw InputError("row " + std::to_string(row.number) + ", " + shown(exchange.prompt) +
+                     " with the reply " + shown(exchange.reply) + ": " + what);
   };
   if (tokens.prompt.empty() || tokens.reply.empty()) refuse("prompt and reply need a token each");
   const std::size_t reply = tokens.reply.size() + 1, all = tokens.prompt.size() + reply;
