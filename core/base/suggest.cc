@@ -14,6 +14,68 @@ char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned 
 // Half a short name may be wrong at most, and three letters of a long one.
 std::size_t MostEdits(std::size_t length) { return std::clamp<std::size_t>(length / 3, 1, 3); }
 
+using Levels = std::vector<std::string>;
+
+Levels LevelsOf(std::string_view path) {
+  Levels levels(1);
+  for (const char c : path) {
+    if (c == '.')
+      levels.emplace_back();
+    else
+      levels.back() += c;
+  }
+  return levels;
+}
+
+// How much the levels above the last ones have in common, in their order; names that stand for a "*" of the
+// candidate take its place.
+std::size_t TakeNames(const Levels& levels, Levels& candidate) {
+  const std::size_t rows = levels.size(), columns = candidate.size();
+  // What the first i and j of them share: a name counts more than a "*".
+  std::vector<std::vector<std::size_t>> shared(rows, std::vector<std::size_t>(columns));
+  const auto worth = [&](std::size_t i, std::size_t j) -> std::size_t {
+    if (candidate[j - 1] == "*") return 1;
+    return candidate[j - 1] == levels[i - 1] ? 2 : 0;
+  };
+  for (std::size_t i = 1; i < rows; ++i) {
+    for (std::size_t j = 1; j < columns; ++j)
+      shared[i][j] = std::max({shared[i - 1][j], shared[i][j - 1], shared[i - 1][j - 1] + worth(i, j)});
+  }
+  std::size_t i = rows - 1, j = columns - 1;
+  const std::size_t most = shared[i][j];
+  while (i > 0 && j > 0) {
+    if (shared[i][j] == shared[i - 1][j]) {
+      --i;
+    } else if (shared[i][j] == shared[i][j - 1]) {
+      --j;
+    } else {
+      if (candidate[j - 1] == "*") candidate[j - 1] = levels[i - 1];
+      --i, --j;
+    }
+  }
+  for (std::string& level : candidate) {
+    if (level == "*") level = "NAME";
+  }
+  return most;
+}
+
+// The name is one that a map may have, one level below: "tasks.riddles.file" is "tasks.riddles.options.file".
+std::vector<std::string> NamesInMaps(const Levels& levels, const std::vector<Levels>& candidates) {
+  std::vector<std::string> found;
+  for (const Levels& candidate : candidates) {
+    if (levels.size() < 2 || candidate.size() != levels.size() + 1 || candidate.back() != "*") continue;
+    const bool same =
+        std::equal(levels.begin(), levels.end() - 1, candidate.begin(),
+                   [](const auto& name, const auto& known) { return known == "*" || known == name; });
+    if (!same) continue;
+    Levels named(levels.begin(), levels.end() - 1);
+    named.push_back(candidate[candidate.size() - 2]);
+    named.push_back(levels.back());
+    found.push_back(JoinNames(named, "."));
+  }
+  return found;
+}
+
 }  // namespace
 
 // Optimal string alignment: the textbook table, of which three rows are kept.
@@ -51,8 +113,35 @@ std::vector<std::string> NearNames(std::string_view name, const std::vector<std:
   return nearest;
 }
 
+std::vector<std::string> NearPaths(std::string_view path, const std::vector<std::string>& candidates) {
+  const Levels levels = LevelsOf(path);
+  std::vector<Levels> all;
+  std::vector<std::string> last;
+  for (const std::string& candidate : candidates) {
+    all.push_back(LevelsOf(candidate));
+    if (all.back().back() != "*") last.push_back(all.back().back());
+  }
+  std::vector<std::string> near = NearNames(levels.back(), last);
+  if (near.empty()) return NamesInMaps(levels, all);
+  std::vector<std::string> found;
+  std::size_t most = 0;
+  for (Levels& candidate : all) {
+    if (std::find(near.begin(), near.end(), candidate.back()) == near.end()) continue;
+    const std::size_t shared = TakeNames(levels, candidate);
+    if (shared < most) continue;
+    if (shared > most) found.clear();
+    most = shared;
+    const std::string words = JoinNames(candidate, ".");
+    if (words != path && std::find(found.begin(), found.end(), words) == found.end()) found.push_back(words);
+  }
+  return found;
+}
+
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& candidates) {
-  std::vector<std::string> near = NearNames(name, candidates);
+  return DidYouMean(NearNames(name, candidates));
+}
+
+std::string DidYouMean(std::vector<std::string> near) {
   if (near.empty()) return "";
   for (std::string& candidate : near) candidate = "'" + candidate + "'";
   return "; did you mean " + JoinNames(near, " or ") + "?";

@@ -9,6 +9,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/printable.h>
+#include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
 #include <medley/config/mistakes.h>
 
@@ -21,6 +22,8 @@ using nlohmann::json;
 constexpr JsonLimits kConfigLimits = {.bytes = ConfigFile::kMostBytes, .values = std::size_t{1} << 17};
 constexpr std::size_t kMostMistakes = 1000;
 constexpr std::size_t kLongestMessage = 4096;  // a key may be as long as the file
+constexpr int kMostElsewhere = 20;             // each takes a look at every key
+constexpr std::size_t kLongestPath = 256;
 constexpr const char* kCommandLine = "command line";
 
 std::string Dotted(const std::vector<std::string>& keys) {
@@ -195,6 +198,21 @@ void ConfigFile::OverrideOne(const std::string& text) {
     node = next;
   }
   *node = ParseValue(text.substr(equals + 1));
+}
+
+// An object's own keys tell more than its name: {"zoom_gold": {"rows": 8}} is "zoom_gold.rows".
+std::string ConfigFile::MeantElsewhere(std::string path, const JsonNode& value) {
+  if (!key_paths_of_ || ++suggestions_ > kMostElsewhere) return "";
+  if (key_paths_.empty()) key_paths_ = key_paths_of_();
+  std::string whole = path;
+  const JsonNode* leaf = &value;
+  while (leaf->IsObject() && !leaf->members.empty()) {
+    whole = JoinPath(whole, leaf->members.front().key);
+    leaf = &leaf->members.front().value;
+  }
+  if (whole.size() > kLongestPath) return "";
+  std::string meant = DidYouMean(NearPaths(whole, key_paths_));
+  return meant.empty() && whole != path ? DidYouMean(NearPaths(path, key_paths_)) : meant;
 }
 
 fs::path ConfigFile::Resolve(const JsonNode& node) const {

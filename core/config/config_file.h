@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <medley/base/json_document.h>
@@ -58,6 +60,12 @@ class ConfigFile {
   // after.
   std::filesystem::path Resolve(const JsonNode& node) const;
 
+  // What the file may have, for who mistook the level of a key: asked once a key is unknown.
+  void KnowKeys(std::function<std::vector<std::string>()> paths) { key_paths_of_ = std::move(paths); }
+  // "; did you mean 'optimizer.learning_rate'?" of a key that is not where this path says, or "". `value`:
+  // what stands there.
+  std::string MeantElsewhere(std::string path, const JsonNode& value);
+
   void Fail(SourcePosition at, const std::string& path, const std::string& message);
   // Reports at the value of the path, or at the nearest one above it that is written down.
   void FailAt(const std::vector<std::string>& path, const std::string& message);
@@ -72,6 +80,9 @@ class ConfigFile {
   std::filesystem::path directory_;
   Diagnostics& diagnostics_;
   JsonDocument document_;
+  std::function<std::vector<std::string>()> key_paths_of_;
+  std::vector<std::string> key_paths_;
+  int suggestions_ = 0;
 };
 
 }  // namespace medley

@@ -96,6 +96,13 @@ bool FieldReader::Expect(bool good, const JsonNode& node, const std::string& pat
   return good;
 }
 
+bool FieldReader::ExpectObject(const JsonNode& node, const std::string& path) {
+  if (!node.IsObject())
+    file_.Fail(node.at, path,
+               "expected an object, found " + Describe(node) + file_.MeantElsewhere(path, node));
+  return node.IsObject();
+}
+
 void FieldReader::Constant(const Field& field, std::string_view value) {
   if (const JsonNode* node = Take(field)) ReadWord(*node, JoinPath(path_, field.name), {value});
 }
@@ -165,8 +172,12 @@ void FieldReader::Finish() {
   for (const JsonMember& member : object_.members) {
     if (IsComment(member, path_)) continue;
     if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
-    file_.Fail(member.at, JoinPath(path_, member.key),
-               "unknown key" + DidYouMean(member.key, candidates) + " (allowed: " + JoinNames(known_) + ")");
+    const std::string path = JoinPath(path_, member.key);
+    const std::string meant = DidYouMean(member.key, candidates),
+                      elsewhere = meant.empty() ? file_.MeantElsewhere(path, member.value) : "";
+    file_.Fail(
+        member.at, path,
+        "unknown key" + (elsewhere.empty() ? meant + " (allowed: " + JoinNames(known_) + ")" : elsewhere));
   }
   for (const auto& [name, help] : missing_) {
     file_.Fail(object_.at, JoinPath(path_, name), "missing; it is required (" + help + ")");

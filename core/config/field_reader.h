@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include <medley/config/config_file.h>
 #include <medley/config/field.h>
+#include <medley/config/key_paths.h>
 #include <medley/config/names_or_pattern.h>
 #include <medley/config/option_value.h>
 
@@ -62,6 +64,9 @@ class FieldReader {
   // Reports one that is no text.
   bool IsComment(const JsonMember& member, const std::string& path);
   bool Expect(bool good, const JsonNode& node, const std::string& path, const std::string& expected);
+
+  // The same, where a key may stand on the level of the object that has it.
+  bool ExpectObject(const JsonNode& node, const std::string& path);
 
   void Read(const JsonNode& node, const std::string& path, const Field& field, bool& value);
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::int64_t& value);
@@ -119,7 +124,7 @@ class FieldReader {
       const int number = ReadWord(node, path, {names.begin(), names.end()});
       if (number >= 0) value = static_cast<T>(number);
     } else {
-      if (!Expect(node.IsObject(), node, path, "an object")) return;
+      if (!ExpectObject(node, path)) return;
       FieldReader reader(file_, node, path);
       Fields(reader, value);
       reader.Finish();
@@ -134,10 +139,12 @@ class FieldReader {
   bool one_of_ = true;                                        // of what Choose found, not several
 };
 
-// Reads a whole file into a struct; "$schema" is allowed beside its fields.
+// Reads a whole file into a struct; "$schema" is allowed beside its fields. `key_paths`: what it may have.
 template <typename T>
-void ReadFields(ConfigFile& file, T& value) {
+void ReadFields(ConfigFile& file, T& value,
+                const std::function<std::vector<std::string>()>& key_paths = KeyPathsOf<T>) {
   if (!file.root()) return;
+  file.KnowKeys(key_paths);
   if (!file.root()->IsObject()) {
     return file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   }

@@ -147,7 +147,7 @@ Curriculum WithoutMistakes(ConfigFile& file, const Diagnostics& diagnostics, Wei
 
 void ReadConfig(ConfigFile& file, Curriculum& curriculum, WeightsOf whose) {
   WeightsFile read;
-  ReadFields(file, read);
+  ReadFields(file, read, [] { return KeyPathsIn(CurriculumSchema()); });
   TakeUnitOfUrn(file, read, whose);
   curriculum = OneStage(std::move(read.weights), read.unit, read.order);
   curriculum.stages.front().ramp = read.ramp;

@@ -7,6 +7,8 @@
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/config/key_paths.h>
+#include <medley/config/run_config.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution.h>
@@ -26,13 +28,22 @@ void CheckPath(const std::string& option, std::string& value, const TaskReport& 
   if (!problem.empty()) report.FailAt({"options", option}, problem);
 }
 
+// It may be a setting of the task, which stands one level above.
+std::string NoSuchOption(const TaskInfo& task, const std::string& option,
+                         const std::vector<std::string>& known) {
+  const std::string whole = "tasks." + task.name + ".options." + option;
+  std::vector<std::string> elsewhere;
+  if (NearNames(option, known).empty()) elsewhere = NearPaths(whole, KeyPathsOf<RunConfig>());
+  return elsewhere.empty() ? NoSuchName("option", option, known) : "no such option" + DidYouMean(elsewhere);
+}
+
 void CheckOptions(const TaskInfo& task, TaskConfig& config, const TaskReport& report) {
   std::vector<std::string> known;
   for (const OptionInfo& option : task.options) known.push_back(option.name);
   for (auto& [option, value] : config.options) {
     const OptionInfo* info = task.FindOption(option);
     if (info == nullptr) {
-      report.FailAtKey({"options", option}, NoSuchName("option", option, known));
+      report.FailAtKey({"options", option}, NoSuchOption(task, option, known));
     } else if (const std::string problem = info->Problem(value); !problem.empty()) {
       report.FailAt({"options", option}, problem);
     } else if (info->kind == OptionKind::kPath) {

@@ -179,7 +179,7 @@ std::string KindOfModel(const ConfigFile& file) {
 ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info, KeysOf whose) {
   ModelConfig config(info);
   FileValues values{{&info, "", &config}};
-  ReadFields(file, values);
+  ReadFields(file, values, [info] { return KeyPathsIn(ModelSchema(info)); });
   CheckIgnoredKeys(file, info, config);
   if (!config.pretrained().empty()) TakePretrained(file, info, whose, config);
   for (const RuleInfo& rule : info.rules) {

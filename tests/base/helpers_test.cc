@@ -76,6 +76,30 @@ TEST(EditDistance, IsSymmetricAndObeysOneEdit) {
   }
 }
 
+TEST(NearPaths, FindAKeyByItsNameOnWhateverLevel) {
+  const std::vector<std::string> keys = {
+      "steps", "optimizer", "optimizer.rate", "eval.rows",       "eval.every",        "save.every",
+      "tasks", "tasks.*",   "tasks.*.rows",   "tasks.*.options", "tasks.*.options.*", "groups.*.match"};
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(NearPaths("rate", keys), Paths{"optimizer.rate"});
+  EXPECT_EQ(NearPaths("eval.rat", keys), Paths{"optimizer.rate"});
+  EXPECT_EQ(NearPaths("optimizer.steps", keys), Paths{"steps"});
+  EXPECT_EQ(NearPaths("tasks.zoom.deep.steps", keys), Paths{"steps"});
+  EXPECT_EQ(NearPaths("every", keys), (Paths{"eval.every", "save.every"}));
+  EXPECT_EQ(NearPaths("save.more.every", keys), Paths{"save.every"}) << "the one that shares most";
+  EXPECT_EQ(NearPaths("rows", keys), (Paths{"eval.rows", "tasks.NAME.rows"}));
+  EXPECT_EQ(NearPaths("zoom.rows", keys), Paths{"tasks.zoom.rows"});
+  EXPECT_EQ(NearPaths("tasks.rows", keys), Paths{"tasks.NAME.rows"});
+  EXPECT_EQ(NearPaths("tasks.zoom.options.rows", keys), Paths{"tasks.zoom.rows"});
+  EXPECT_EQ(NearPaths("optimizer.groups.0.match", keys), Paths{"groups.0.match"});
+  EXPECT_EQ(NearPaths("tasks.zoom.file", keys), Paths{"tasks.zoom.options.file"})
+      << "a name that a map takes";
+  EXPECT_EQ(NearPaths("optimizer.zebra", keys), Paths());
+  EXPECT_EQ(NearPaths("x", keys), Paths());
+  EXPECT_EQ(NearPaths("", keys), Paths());
+  EXPECT_EQ(NearPaths("steps", {}), Paths());
+}
+
 TEST(DidYouMean, NamesTheNearestAndNothingFar) {
   const std::vector<std::string> names = {"control", "position_qa", "beta1", "beta2"};
   EXPECT_EQ(DidYouMean("contrl", names), "; did you mean 'control'?");

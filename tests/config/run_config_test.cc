@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <medley/config/key_paths.h>
 #include <medley/config/run_config.h>
 
 #include "config/config_testing.h"
@@ -374,6 +375,49 @@ TEST(RunConfig, MistakesOfAdaptersAreNamed) {
       Has(mistake(R"("rank": 1, "targets": 3)"), "lora.targets: expected a text or an array, found 3"));
   EXPECT_TRUE(Has(mistake(R"("rank": 1, "targets": "(")"), "lora.targets: '(' is no regular expression"));
   EXPECT_TRUE(Has(mistake(R"("rank": 1, "ranks": 3)"), "lora.ranks: unknown key; did you mean 'rank'?"));
+}
+
+// By its name alone, and below every object that has no such key.
+TEST(RunConfig, AKeyOnAnotherLevelIsNamedWhereItBelongs) {
+  const Workspace work;
+  const auto file = work.WriteRun();
+  const std::vector<std::string> keys = KeyPathsOf<RunConfig>();
+  int looked = 0;
+  for (const std::string& key : keys) {
+    const std::string name = key.substr(key.rfind('.') + 1);
+    if (name == "*" || key.starts_with("tasks.*.")) continue;
+    for (const std::string parent : {"", "eval.", "optimizer."}) {
+      if (std::find(keys.begin(), keys.end(), parent + name) != keys.end()) continue;
+      const std::string text = MistakesOf([&] { ReadRunConfig(file, {parent + name + "=1"}); });
+      if (Has(text, "(allowed: ")) continue;  // one of that level is as near
+      ++looked;
+      std::string meant = key;
+      for (std::size_t star; (star = meant.find('*')) != std::string::npos;) meant.replace(star, 1, "NAME");
+      EXPECT_TRUE(Has(text, parent + name + ": unknown key; did you mean ") && Has(text, "'" + meant + "'"))
+          << text;
+    }
+  }
+  EXPECT_GT(looked, 100);
+}
+
+TEST(RunConfig, AKeyOfTheFileOnAnotherLevelIsNamedWithItsPlace) {
+  const Workspace work;
+  const std::string file = work / "run.json";
+  EXPECT_TRUE(Has(RunMistakes(work, R"(  "alpha": {"rows": 4})"),
+                  file + ":6:3: alpha: unknown key; did you mean 'tasks.alpha.rows'?"));
+  EXPECT_TRUE(Has(RunMistakes(work, R"(  "tasks": {"rows": 4})"),
+                  "tasks.rows: expected an object, found 4; did you mean 'tasks.NAME.rows'?"));
+  EXPECT_TRUE(Has(RunMistakes(work, R"(  "tasks": {"alpha": {"brightness": 1}})"),
+                  "tasks.alpha.brightness: unknown key; did you mean 'tasks.alpha.options.brightness' or "
+                  "'tasks.alpha.terms.brightness'?"));
+  EXPECT_TRUE(Has(RunMistakes(work, R"(  "zebra": 4)"), "zebra: unknown key (allowed: "))
+      << "nothing is near";
+  // Each takes a look at every key: of very many only the first.
+  std::string many;
+  for (int i = 0; i < 500; ++i)
+    many += (i > 0 ? ", " : "") + ("\"" + std::to_string(i) + "\": {\"momentum\": 1}");
+  const std::string text = RunMistakes(work, many);
+  EXPECT_TRUE(Has(text, "did you mean 'optimizer.momentum'?") && Has(text, "499: unknown key (allowed: "));
 }
 
 }  // namespace

@@ -382,5 +382,12 @@ TEST(CheckRun, AdaptersOfABegunRunNeedNoFolder) {
   EXPECT_EQ(CheckRun(file, {}, Tasks(), RunState::kBegun).run.lora.rank, 4);
 }
 
+TEST(CheckRun, ASettingAmongTheOptionsIsNamedWhereItBelongs) {
+  const Workspace work;
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"options": {"micro_rows": 2}})"),
+                  "tasks.alpha.options.micro_rows: no such option; did you mean 'tasks.alpha.micro_rows'?"));
+  EXPECT_TRUE(Has(CheckMistakes(work, R"("alpha": {"options": {"zebra": 2}})"), "no such option (allowed: "));
+}
+
 }  // namespace
 }  // namespace medley::testing
