@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr const char* kGenerationConfigFile = "generation_config.json";
 constexpr const char *kEos = "eos_token_id", *kPad = "pad_token_id";
 
 PretrainedConfig ReadPublished(const ModelFile& file, KeysOf whose) {

@@ -88,7 +88,7 @@ void PeftWeights::Fill(const std::vector<Parameter>& parameters) const {
   for (const auto& [name, source] : sources_) {
     const at::Tensor parameter = TensorNamed(parameters, name).detach();
     if (!name.ends_with(kRowChanges)) {
-      parameter.copy_(file_.Map(source));
+      parameter.copy_(file_.MapFinite(source));
       continue;
     }
     const std::string table = std::string(WithoutEnd(name, kRowChanges)) + ".weight";
@@ -107,7 +107,7 @@ void PeftWeights::FillRows(const at::Tensor& changes, const at::Tensor& table,
   }
   const at::Tensor rows = table.index_select(0, at::tensor(tokens, at::kLong).to(table.device()));
   const at::ScalarType type = at::promoteTypes(changes.scalar_type(), at::kFloat);
-  const at::Tensor apart = file_.Map(source).to(table.device(), type) - rows.to(type);
+  const at::Tensor apart = file_.MapFinite(source).to(table.device(), type) - rows.to(type);
   changes.index_copy_(0, at::tensor(places, at::kLong).to(table.device()), apart.to(changes.scalar_type()));
 }
 

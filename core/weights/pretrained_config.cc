@@ -68,10 +68,31 @@ const Architecture* FindArchitecture(ConfigFile& file) {
   return of_class == of_type ? of_type : nullptr;
 }
 
+// Special tokens, one or several each. Below 0 there is none.
+void CheckTokenIds(ConfigFile& file, std::int64_t rows, const std::vector<std::string>& ignored_keys) {
+  const auto check = [&](const JsonNode& id, const std::string& key) {
+    if (!id.scalar.is_number() || id.scalar.get<double>() < static_cast<double>(rows)) return;
+    file.Fail(id.at, key,
+              "expected an id below " + std::to_string(rows) + ", the rows of the embedding (vocab_size in " +
+                  kPretrainedConfigFile + "), found " + Describe(id));
+  };
+  if (file.root() == nullptr) return;
+  for (const JsonMember& member : file.root()->members) {
+    const bool is_ignored =
+        std::find(ignored_keys.begin(), ignored_keys.end(), member.key) != ignored_keys.end();
+    if (!member.key.ends_with("_token_id") || is_ignored) continue;
+    check(member.value, member.key);
+    for (const JsonNode& id : member.value.elements) check(id, member.key);
+  }
+}
+
 class PretrainedConfigReader {
  public:
   PretrainedConfigReader(ConfigFile& file, const std::vector<std::string>& ignored_keys, KeysOf whose)
-      : file_(file), whose_(whose), keys_(file, {}, PretrainedKeys(), ignored_keys, whose) {}
+      : file_(file),
+        whose_(whose),
+        ignored_keys_(ignored_keys),
+        keys_(file, {}, PretrainedKeys(), ignored_keys, whose) {}
 
   PretrainedConfig Read(const Architecture& architecture) {
     const std::int64_t hidden = keys_.Integer("hidden_size").value_or(kHidden),
@@ -97,6 +118,7 @@ class PretrainedConfigReader {
     ReadRope(config);
     CheckLayers(config.language.layers);
     CheckActivation();
+    if (whose_ == KeysOf::kUser) CheckTokenIds(file_, config.language.vocabulary, ignored_keys_);
     return config;
   }
 
@@ -195,6 +217,7 @@ class PretrainedConfigReader {
 
   ConfigFile& file_;
   KeysOf whose_;
+  const std::vector<std::string>& ignored_keys_;
   KeyReader keys_;
 };
 
@@ -217,6 +240,13 @@ PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
   const Architecture* architecture = FindArchitecture(file);
   diagnostics.Throw();  // alone: the keys of another one say nothing
   PretrainedConfig config = PretrainedConfigReader(file, ignored_keys, whose).Read(*architecture);
+  if (const fs::path generation = directory / kGenerationConfigFile;
+      whose == KeysOf::kUser && TypeOf(generation) != fs::file_type::not_found) {
+    Diagnostics ignored;  // nothing else is read of it
+    const std::string text = ConfigFile(generation, ignored).text();
+    ConfigFile generated(generation, text, ignored.empty() ? diagnostics : ignored);
+    CheckTokenIds(generated, config.language.vocabulary, ignored_keys);
+  }
   diagnostics.Throw();
   return config;
 }

@@ -65,6 +65,11 @@ at::Tensor PretrainedFiles::Map(const std::string& name) const {
   return place.file->Map(place.name);
 }
 
+at::Tensor PretrainedFiles::MapFinite(const std::string& name) const {
+  const Place& place = tensors_.at(name);
+  return place.file->MapFinite(place.name);
+}
+
 PretrainedFiles::Index PretrainedFiles::ReadIndex(const fs::path& file) const {
   const auto root = ReadJson<json>(ReadFile(file, kLargestIndex), DisplayPath(file));
   const auto map = root.is_object() ? root.find("weight_map") : root.end();

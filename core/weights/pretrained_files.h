@@ -36,6 +36,7 @@ class PretrainedFiles {
   // Null where there is none of that name.
   const SafetensorsFile::Entry* Find(const std::string& name) const;
   at::Tensor Map(const std::string& name) const;
+  at::Tensor MapFinite(const std::string& name) const;
 
  private:
   using Problems = std::vector<std::string>;

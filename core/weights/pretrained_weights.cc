@@ -143,7 +143,7 @@ void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tok
     done += static_cast<double>(parameter.tensor.numel());
     const auto source = sources_.find(parameter.name);
     if (source == sources_.end()) continue;
-    const at::Tensor values = files_.Map(source->second);
+    const at::Tensor values = files_.MapFinite(source->second);
     const at::Tensor own = at::empty(parameter.tensor.sizes(), type(parameter));
     if (IsTokenTable(source->second)) {
       own.narrow(0, 0, setting_.rows).copy_(values);

@@ -37,6 +37,8 @@ class SafetensorsFile {
   at::Tensor Read(const std::string& name) const;
   // The same, mapped: see MapSafetensors.
   at::Tensor Map(const std::string& name) const;
+  // The same of what a model is to begin with: an InputError says which of its values is NaN or infinity.
+  at::Tensor MapFinite(const std::string& name) const;
 
  private:
   [[noreturn]] void Fail(const std::string& what) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -221,6 +222,22 @@ at::Tensor SafetensorsFile::Map(const std::string& name) const {
   const at::Tensor tensor = MappedTensor(mapped_, data_ + entry.begin, entry.shape, entry.type);
   CheckBool(name, tensor);
   return tensor;
+}
+
+// One pass, and no memory, where all are.
+at::Tensor SafetensorsFile::MapFinite(const std::string& name) const {
+  at::Tensor values = Map(name);
+  if (values.numel() == 0 || !values.is_floating_point()) return values;
+  const auto [least, most] = at::aminmax(values);  // NaN where there is one
+  if (std::isfinite(least.item<double>()) && std::isfinite(most.item<double>())) return values;
+  const at::Tensor places = at::isfinite(values).logical_not().nonzero();
+  std::string first;
+  for (std::int64_t i = 0; i < places.size(1); ++i)
+    first += (i > 0 ? ", " : "") + std::to_string(places[0][i].item<std::int64_t>());
+  throw InputError(DisplayPath(path_) + ": the tensor '" + name + "' has " + std::to_string(places.size(0)) +
+                   " of " + std::to_string(values.numel()) +
+                   " values that are NaN or infinity, the first at [" + first +
+                   "]. Nothing can be trained from it: take weights that are whole");
 }
 
 // Any other byte in a bool is undefined behaviour for whoever reads it.

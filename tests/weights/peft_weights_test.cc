@@ -8,9 +8,11 @@
 #include <medley/weights/safetensors.h>
 
 #include <fstream>
+#include <limits>
 
 #include "tests/model/agent_fixture.h"
 #include "tests/report/scratch_directory.h"
+#include "tests/words.h"
 
 namespace medley::testing_fixture {
 namespace {
@@ -93,6 +95,26 @@ TEST(PeftWeights, WhatIsWrittenIsReadBack) {
       EXPECT_LT(test::LargestDifference(parameter.tensor, written.Named(parameter.name)), 1e-6)
           << parameter.name;
     }
+  }
+}
+
+TEST(PeftWeights, AValueThatIsNotFiniteIsRefusedWithItsPlace) {
+  const AdaptedLanguage adapted;
+  const ScratchDirectory scratch;
+  adapted.Randomize();
+  adapted.Write(scratch.path());
+  const Tensors whole = ReadSafetensors(scratch / kPeftWeightsFile);
+  for (const auto& [name, tensor] : whole) {
+    Rewrite(scratch.path(), [&](Tensors& tensors) {
+      tensors = whole;
+      tensors[name] = tensor.clone();
+      tensors[name][1][2] = std::numeric_limits<double>::infinity();
+    });
+    const PeftWeights weights(scratch.path(), "", adapted.adapters, adapted.parameters());
+    const std::string words = test::MessageOf<InputError>([&] { weights.Fill(adapted.parameters()); });
+    EXPECT_TRUE(test::Has(words, "the tensor '" + name + "' has 1 of ") &&
+                test::Has(words, "the first at [1, 2]"))
+        << words;
   }
 }
 

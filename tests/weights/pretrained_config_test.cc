@@ -64,6 +64,33 @@ TEST(PretrainedConfig, AbsentFieldsHaveTheDefaultsOfTheirClass) {
   EXPECT_EQ(llama.language.attention_bias, AttentionBias::kNone);
 }
 
+TEST(PretrainedConfig, AnIdOfASpecialTokenWithoutARowIsRefusedByItsKey) {
+  const std::string rows = std::to_string(Read(SmallPublishedConfig()).language.vocabulary);
+  const std::int64_t first = std::stoll(rows);
+  for (const char* key : {"pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"}) {
+    for (const Json& good : {Json(nullptr), Json(-1), Json(first - 1), Json({0, first - 1})})
+      EXPECT_EQ(RefusalOf({{key, good}}), "") << key << good;
+    for (const Json& bad : {Json(first), Json({0, first + 7}), Json(1e300)}) {
+      const std::string refusal = RefusalOf({{key, bad}});
+      EXPECT_TRUE(Has(refusal, "config.json:") && Has(refusal, std::string(key) + ": expected an id below " +
+                                                                   rows + ", the rows of the embedding"))
+          << refusal;
+    }
+  }
+  const ScratchDirectory scratch;
+  WriteText(scratch / "config.json", SmallPublishedConfig().dump());
+  WriteText(scratch / "generation_config.json",
+            Json{{"top_k", 1 << 20}, {"eos_token_id", {1, first}}}.dump(1));
+  const std::string refusal = Refusal([&] { ReadPretrainedConfig(scratch.path()); });
+  EXPECT_TRUE(Has(refusal, "generation_config.json:") && Has(refusal, "eos_token_id: expected an id below"))
+      << refusal;
+  EXPECT_EQ(Refusal([&] { ReadPretrainedConfig(scratch.path(), {"eos_token_id"}); }), "")
+      << "who knows better";
+  EXPECT_EQ(Refusal([&] { ReadPretrainedConfig(scratch.path(), {}, KeysOf::kBegunRun); }), "");
+  WriteText(scratch / "generation_config.json", "no JSON");
+  EXPECT_EQ(Refusal([&] { ReadPretrainedConfig(scratch.path()); }), "") << "it is others'";
+}
+
 // Of the class that is not said to have as many as it has heads.
 TEST(PretrainedConfig, KeyHeadsThatDoNotDivideTheHeadsAreRefusedByName) {
   const std::string given = RefusalOf({{"num_key_value_heads", 3}});

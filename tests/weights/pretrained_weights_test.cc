@@ -3,6 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <medley/memory/cpu_allocator.h>
 
+#include <cmath>
+
 #include "tests/weights/pretrained_folder.h"
 #include "tests/words.h"
 
@@ -60,6 +62,25 @@ TEST(PretrainedWeights, AreFoundBehindLinks) {
     fs::create_symlink(fs::path("../../blobs") / name, cache / "snapshots/1" / file.path().filename());
   }
   ExpectIn(Filled(cache / "snapshots/1"), folder.tensors);
+}
+
+TEST(PretrainedWeights, AValueThatIsNotFiniteIsRefusedWithItsPlace) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      for (const std::string name : {"model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight"}) {
+        PublishedFolder folder(Json::object(), dtype);
+        at::Tensor& tensor = folder.tensors.at(name);
+        tensor[3][1] = value;
+        tensor[tensor.size(0) - 1][0] = value;
+        folder.Write();
+        folder.WriteShards();
+        const std::string refusal = Refusal([&] { Filled(folder.path()); });
+        EXPECT_TRUE(Has(refusal, ".safetensors: the tensor '" + name + "' has 2 of ") &&
+                    Has(refusal, "NaN or infinity, the first at [3, 1]"))
+            << refusal;
+      }
+    }
+  }
 }
 
 TEST(PretrainedWeights, WhatDoesNotFitIsInOneMessage) {
