@@ -5,6 +5,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
+#include <medley/run/odd_settings.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/special_names.h>
@@ -43,6 +44,15 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     throw InputError("--profile " + request.profile.string() +
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
   return inputs;
+}
+
+// Of what the config says, that is not what it seems.
+std::vector<std::string> WhatChangesTraining(const RunInputs& inputs) {
+  std::vector<std::string> words;
+  for (OddSetting& setting : OddSettings(inputs.checked, inputs.registry)) {
+    if (setting.changes_training) words.push_back(std::move(setting.words));
+  }
+  return words;
 }
 
 // Not 130: that number promises a saved run.
@@ -141,11 +151,13 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   });
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * inputs.checked.run.threads, Cores());
+  const std::vector<std::string> odd = WhatChangesTraining(inputs);
   auto planned = std::make_unique<PlannedRun>(
       BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, cluster), console);
   const Run& run = *planned->run;
   RequireSameStart(run);
   if (!threads.empty()) console.Warn(threads);
+  for (const std::string& words : odd) console.Warn(words);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
   BeforeTheFirstStep([&] {
     planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());

@@ -14,6 +14,7 @@
 #include <medley/curriculum/stage_check.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/data_files.h>
+#include <medley/run/odd_settings.h>
 #include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
 
@@ -97,7 +98,11 @@ void ValidateRun(const ValidateArguments& arguments) {
   CheckDataFiles(checked.run, checked.curriculum, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
   if (!threads.empty()) std::cerr << "warning: " << threads << '\n';
-  Show(OutlookOf(checked, registry), "run", arguments);
+  RunOutlook outlook = OutlookOf(checked, registry);
+  for (OddSetting& setting : OddSettings(checked, registry))
+    outlook.warnings.push_back(std::move(setting.words));
+  for (const std::string& words : outlook.warnings) std::cerr << "warning: " << words << '\n';
+  Show(outlook, "run", arguments);
 }
 
 ordered_json MistakesJson(const InputError& error) {

@@ -278,6 +278,7 @@ ordered_json ToJson(const RunOutlook& outlook) {
       {"stages", StagesJson(outlook.stages, [](const TaskOutlook& task) { return ToJson(task); })},
       {"length", outlook.length},
       {"choices", outlook.choices},
+      {"warnings", outlook.warnings},
       {"model", {{"file", run.model.string()}, {"kind", outlook.model}}}};
   if (!run.tokenizer.empty()) json["tokenizer"] = run.tokenizer.string();
   if (!outlook.token_table.empty()) json["token_table"] = outlook.token_table;

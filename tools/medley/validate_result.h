@@ -43,9 +43,10 @@ struct RunOutlook {
   DrawOrder order = DrawOrder::kDeficit;
   std::string model;  // its kind
   std::vector<StageOutlook> stages;
-  std::string length;                // in words; "" without stages
-  std::vector<std::string> choices;  // of plugins that give the same task, in words
-  std::string token_table;           // see CheckedRun
+  std::string length;                   // in words; "" without stages
+  std::vector<std::string> choices;     // of plugins that give the same task, in words
+  std::string token_table;              // see CheckedRun
+  std::vector<std::string> warnings{};  // of what it says and what does nothing, or not what it seems
 };
 RunOutlook OutlookOf(const CheckedRun& checked, const Registry& registry);
 
