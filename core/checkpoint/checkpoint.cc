@@ -104,10 +104,7 @@ class WholeFiles {
     CheckFinite(state.optimizer, "optimizer state");
     return JsonText(SaveSections(state.sections)) + "\n";
   }
-  std::int64_t Bytes() const {
-    return SafetensorsSize(state_.weights, kFormatOfTensors) +
-           SafetensorsSize(state_.optimizer, kFormatOfTensors) + static_cast<std::int64_t>(text_.size());
-  }
+  std::int64_t Bytes() const { return BytesOf(state_, 0) + static_cast<std::int64_t>(text_.size()); }
 
   const TrainingState& state_;
   CheckpointFacts facts_;
@@ -155,6 +152,12 @@ void TakeShapes(const std::vector<Parameter>& wanted, const std::set<std::string
 }
 
 }  // namespace
+
+std::int64_t BytesOf(const TrainingState& state, std::int64_t processes) {
+  return SafetensorsSize(state.weights, kFormatOfTensors) +
+         SafetensorsSize(state.optimizer, kFormatOfTensors) +
+         (state.parts.empty() ? 0 : processes * SafetensorsSize(WithPlaces(state.parts), kFormatOfTensors));
+}
 
 Committed SaveCheckpoint(const fs::path& run, const TrainingState& state, const CheckpointFacts& facts,
                          Place place) {

@@ -31,6 +31,9 @@ struct TrainingState {
   std::function<void(std::map<std::string, at::Tensor>& saved)> convert_optimizer{};
 };
 
+// Of its tensors in a checkpoint; divided ones count once for each process.
+std::int64_t BytesOf(const TrainingState& state, std::int64_t processes = 1);
+
 // Writes and commits step-<step>, see checkpoint_files.h, and reads it as a resume would. Refuses weights or
 // optimizer state that are not finite, and names the tensor. kReplaces: in the place of the one that is
 // there, which lacks what was found out since.

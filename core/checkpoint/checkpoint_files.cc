@@ -83,6 +83,10 @@ std::string CheckpointName(std::int64_t step) {
 }
 
 std::int64_t StepOfName(const std::string& name) {
+  if (name.starts_with(kNewerPrefix)) {
+    const std::string own = name.substr(kNewerPrefix.size());
+    return StepOfName(own.substr(0, own.find('-', own.find('-') + 1)));
+  }
   const std::string digits = name.rfind(kPrefix, 0) == 0 ? name.substr(5) : "";
   const bool good = digits.size() >= 8 && digits.size() <= 18 &&
                     std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -92,7 +96,8 @@ std::int64_t StepOfName(const std::string& name) {
 std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
   std::vector<CheckpointEntry> entries;
   for (const fs::path& path : ListDirectory(run)) {
-    const std::int64_t step = StepOfName(path.filename().string());
+    const std::string name = path.filename().string();
+    const std::int64_t step = name.starts_with(kNewerPrefix) ? -1 : StepOfName(name);
     if (step >= 0) entries.push_back({step, path});
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });

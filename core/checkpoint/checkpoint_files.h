@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,10 @@ struct Manifest {
 
 // "step-00001234"
 std::string CheckpointName(std::int64_t step);
-// -1 where it is no such name.
+// What the name begins with of a checkpoint that its run went back behind: "newer-step-00001234", also with
+// "-2" and so on behind it. Verbs take it, and no run counts it.
+inline constexpr std::string_view kNewerPrefix = "newer-";
+// Of either; -1 where it is no such name.
 std::int64_t StepOfName(const std::string& name);
 
 // A committed checkpoint of a run, by its name.

@@ -2,8 +2,10 @@
 
 #include <c10/util/Exception.h>
 
+#include <set>
 #include <utility>
 
+#include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/printable.h>
@@ -26,6 +28,15 @@ std::string WhatIsLeft(const std::filesystem::path& run) {
 CheckpointKeeper::CheckpointKeeper(Setting setting, TrainingState state, RecordSinks& sinks, Console& console)
     : setting_(std::move(setting)), state_(std::move(state)), sinks_(sinks), console_(console) {}
 
+void CheckpointKeeper::SayWhatIsKept(bool has_best, bool falls) const {
+  if (!setting_.writes) return;
+  const std::int64_t processes = setting_.together ? setting_.together->place.ranks : 1;
+  std::string kept = "the newest " + std::to_string(setting_.config.keep);
+  if (has_best) kept += falls ? ", the best" : " and the best";
+  if (falls) kept += " and the one behind which the learning rate falls";
+  console_.Say("a checkpoint takes " + FormatBytes(BytesOf(state_, processes)) + "; kept are " + kept);
+}
+
 void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   if (saved_step_ == step) return;
   if (setting_.config.every > 0 && step % setting_.config.every == 0) TrySave(step, evaluated);
@@ -33,6 +44,15 @@ void CheckpointKeeper::SaveIfDue(std::int64_t step, const std::optional<MeanEval
 
 void CheckpointKeeper::SaveAndKeep(std::int64_t step, const std::optional<MeanEvaluation>& evaluated) {
   if (saved_step_ != step) TrySave(step, evaluated, Rotation::kNever);
+}
+
+void CheckpointKeeper::SaveBefore(Fall fall, std::int64_t step,
+                                  const std::optional<MeanEvaluation>& evaluated) {
+  KeepBefore(fall, step);
+  if (saved_step_ != step) TrySave(step, evaluated);
+  if (saved_step_ == step && setting_.writes)
+    console_.Say("the learning rate falls from here on: step " + std::to_string(step) +
+                 " is kept, for a longer run to go on from");
 }
 
 void CheckpointKeeper::SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
@@ -117,7 +137,9 @@ void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluatio
     console_.Warn("step " + std::to_string(step) + " is saved, but " + trouble);
   if (!saved->proven || rotation == Rotation::kLater) return;
   try {
-    RotateCheckpoints(setting_.run, setting_.config.keep);
+    std::set<std::int64_t> kept;
+    for (const auto& [fall, before] : before_falls_) kept.insert(before);
+    RotateCheckpoints(setting_.run, setting_.config.keep, std::move(kept));
   } catch (const std::exception& error) {
     console_.Warn(std::string("an old checkpoint could not be removed: ") + error.what());
   }

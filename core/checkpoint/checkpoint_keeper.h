@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -33,9 +34,18 @@ class CheckpointKeeper {
   void SetSaved(std::int64_t step) { saved_step_ = step; }
   // The same, but it lacks the step's evaluation: it is saved again where it would be saved.
   void SetUnreported(std::int64_t step) { unreported_step_ = step; }
+  // What checkpoints take of the disk; `falls`: whether the learning rate will.
+  void SayWhatIsKept(bool has_best, bool falls) const;
   void SaveIfDue(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
   // Saves now what is never rotated away.
   void SaveAndKeep(std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // Behind this step the learning rate falls to its end, in the run's decay or in the cooldown of its last
+  // stage: what a longer run goes on from is kept, until the next one of that kind. Saves it where it is not
+  // there.
+  enum class Fall { kDecay, kCooldown };
+  void SaveBefore(Fall fall, std::int64_t step, const std::optional<MeanEvaluation>& evaluated);
+  // The same of a run that goes on behind that step, where its checkpoint may be or not.
+  void KeepBefore(Fall fall, std::int64_t step) { before_falls_[fall] = step; }
   // Saves now, for this reason. A save that fails is treated as one that was due.
   void SaveEarly(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,
                  const std::string& reason);
@@ -58,6 +68,7 @@ class CheckpointKeeper {
   RecordSinks& sinks_;
   Console& console_;
   std::optional<std::int64_t> saved_step_, unreported_step_;
+  std::map<Fall, std::int64_t> before_falls_;
   int failures_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include <medley/checkpoint/checkpoint_search.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -117,11 +116,10 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
   FailWithoutWholeOne(run, std::move(paths));
 }
 
-void RotateCheckpoints(const fs::path& run, std::int64_t keep) {
+void RotateCheckpoints(const fs::path& run, std::int64_t keep, std::set<std::int64_t> kept) {
   const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
   std::optional<std::int64_t> best;
   std::optional<MeanEvaluation> best_evaluation;
-  std::set<std::int64_t> kept;
   // From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
   for (const CheckpointEntry& entry : entries) {
     const CheckpointFacts facts = FactsOf(entry);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/report/console.h>
@@ -20,9 +21,9 @@ enum class OnDamage { kSetAside, kSkip };
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);
 
-// Removes committed checkpoints: all but the newest `keep`, those that are marked to be kept and, of those
-// whose evaluation was over the same tasks in the same stage as the newest one's, the one with the lowest
-// mean loss.
-void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep);
+// Removes committed checkpoints: all but the newest `keep`, those of these steps, those that are marked to
+// be kept and, of those whose evaluation was over the same tasks in the same stage as the newest one's, the
+// one with the lowest mean loss.
+void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep, std::set<std::int64_t> kept = {});
 
 }  // namespace medley

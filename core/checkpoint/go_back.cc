@@ -34,9 +34,10 @@ void SetNewerAside(const fs::path& run, const FoundCheckpoint& from, Console& co
   for (const CheckpointEntry& entry : entries) {
     if (entry.step <= from.facts.step) continue;
     const std::string name = entry.path.filename().string();
-    console.Say(name + " is of a later step; it is now " +
-                RenameCheckpoint(run, entry, "newer-" + name).filename().string() +
-                ", which no resume reads: remove it when you do not need it");
+    console.Say(
+        name + " is of a later step; it is now " +
+        RenameCheckpoint(run, entry, std::string(kNewerPrefix) + name).filename().string() +
+        ", which no resume reads, and medley export and init_from do: remove it when you do not need it");
   }
   try {
     NameLatest(run, from.path);

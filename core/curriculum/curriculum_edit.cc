@@ -37,7 +37,8 @@ void CheckWhatStays(ConfigFile& file, const Curriculum& before, const Curriculum
     if (i == place.number)
       words =
           std::string("this stage is present; it may get other weights, another ramp, keep and eval_every") +
-          (place.cools ? ", but it cools: its end stays as it is" : ", until and cooldown") +
+          (place.cools ? ", but it cools: its end stays as it is, but in a resume from before that"
+                       : ", until and cooldown") +
           ". Put the rest back";
     file.FailAt(next.PathOf(i), words);
   }

@@ -13,6 +13,7 @@
 #include <medley/run/data_files.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
+#include <medley/session/longer_run.h>
 #include <medley/session/parts.h>
 #include <medley/session/same_start.h>
 #include <medley/step/schedule.h>
@@ -28,15 +29,24 @@ double ScheduledRate(const RunConfig& config, std::int64_t step) {
   return optimizer.learning_rate * ScheduleScale(optimizer, DecayOf(optimizer, config.steps), step - 1);
 }
 
+// What a run was trained with.
+RunConfig ConfigIn(const nlohmann::ordered_json& resolved) {
+  RunConfig config;
+  Diagnostics ignored;
+  ConfigFile file("the config of the last start", JsonText(resolved), ignored);
+  ReadConfig(file, config);
+  return config;
+}
+
 // What another number of steps does to the rate, which is a function of them. Hours decide otherwise.
 std::string RateWords(const nlohmann::ordered_json& before, const RunConfig& now, std::int64_t step) {
-  RunConfig then;
-  Diagnostics ignored;
-  ConfigFile file("the config of the last start", JsonText(before), ignored);
-  ReadConfig(file, then);
+  const RunConfig then = ConfigIn(before);
   const double last = ScheduledRate(then, step), next = ScheduledRate(now, step + 1);
-  const std::string words = "; the learning rate is a function of them";
+  std::string words = "; the learning rate is a function of them";
+  if (now.optimizer.schedule == "one_cycle")
+    words += ", and with one_cycle each number of steps is another run, from the first one on";
   if (step == 0 || then.hours > 0 || now.hours > 0 || !(last > 0)) return words;
+  if (ScheduledRate(now, step) == last) return words + ", and goes on as it was";
   return words + ": that of step " + std::to_string(step + 1) + " is " + FormatNumber(next / last) +
          " times that of step " + std::to_string(step);
 }
@@ -87,7 +97,8 @@ void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint&
 // All that can be known of a run before anything changes.
 struct ReadRun {
   std::optional<FoundCheckpoint> found;
-  bool reported = true;  // its last step
+  bool goes_back = false;  // newer ones are there
+  bool reported = true;    // its last step
   ResumedWeights weights;
   RunInputs inputs;
   std::optional<Curriculum> edit;  // of the weights, since they were written down last
@@ -98,29 +109,81 @@ struct ReadRun {
   bool IsDone() const { return found && found->facts.step >= inputs.checked.run.steps && reported; }
 };
 
+// Where the newest checkpoint is not the one for what is asked now. A run that is repeated goes on as it did;
+// a config with mistakes says so later.
+std::optional<FoundCheckpoint> BetterThan(const FoundCheckpoint& newest, const fs::path& directory,
+                                          const fs::path& run, const fs::path& config,
+                                          const ResumeStart& start, Console& console) {
+  const nlohmann::ordered_json before = TrainedConfig(directory, newest.facts);
+  if (start.script || !before.is_object()) return std::nullopt;
+  Diagnostics mistakes;
+  ConfigFile file(config, mistakes);
+  file.Override(WithEarlierDefaults(config, start.request.overrides));
+  RunConfig now;
+  ReadConfig(file, now);
+  return mistakes.empty() ? BeforeTheFall(run, newest, ConfigIn(before), now, console) : std::nullopt;
+}
+
+// Throws for what a run cannot take over where it is.
+Curriculum TakenEdit(const fs::path& directory, const ResumedWeights& weights, const RunInputs& inputs) {
+  const Curriculum& before = inputs.checked.curriculum;
+  return CheckEdit(
+      {directory / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.checked.model->info,
+      inputs.registry, WeightsOf::kUser,
+      [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
+}
+
+ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console);
+
+// The edit gives a last stage another end, which can only be before it cooled. Nothing where that is not it.
+std::optional<ReadRun> FromBeforeTheCooldown(const fs::path& directory, const fs::path& run,
+                                             const ResumeStart& start,
+                                             const std::optional<FoundCheckpoint>& newest, Console& console) {
+  if (start.request.from || start.script || !newest) return std::nullopt;
+  ResumeStart earlier = start;
+  earlier.request.from = BeforeTheCooldown(run, *newest);
+  if (!earlier.request.from) return std::nullopt;
+  try {
+    ReadRun read = Read(directory, earlier, console);
+    console.Say("goes on from step " + std::to_string(*earlier.request.from) +
+                ", behind which its last stage cooled, and not from step " +
+                std::to_string(newest->facts.step) + ": what was edited is the end of that stage");
+    return read;
+  } catch (const InputError&) {  // it is something else
+    return std::nullopt;
+  }
+}
+
 ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
   const fs::path config = start.config.empty() ? NewestConfig(directory) : start.config;
   const fs::path& run = start.run.empty() ? directory : start.run;
-  const auto found =
-      start.request.from
-          ? CheckpointOf(run, *start.request.from)
-          : FindCheckpoint(run, start.run.empty() ? OnDamage::kSetAside : OnDamage::kSkip, console);
+  auto found = start.request.from
+                   ? CheckpointOf(run, *start.request.from)
+                   : FindCheckpoint(run, start.run.empty() ? OnDamage::kSetAside : OnDamage::kSkip, console);
+  bool goes_back = start.request.from.has_value();
+  if (found && !goes_back) {
+    if (auto better = BetterThan(*found, directory, run, config, start, console)) {
+      found = std::move(better);
+      goes_back = true;
+    }
+  }
   ResumedWeights weights = ResumeWeights(directory, found, console);
   RunInputs inputs =
       CheckInputsOf(directory, start.request.overrides, weights.then, config, start.request.plugins);
   std::optional<Curriculum> edit;
-  if (weights.edited) {
-    const Curriculum& before = inputs.checked.curriculum;
-    edit = CheckEdit(
-        {directory / kRunWeights, weights.text_of_file}, inputs.checked.run, inputs.checked.model->info,
-        inputs.registry, WeightsOf::kUser,
-        [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
+  try {
+    if (weights.edited) edit = TakenEdit(directory, weights, inputs);
+  } catch (const InputError&) {
+    if (auto earlier = FromBeforeTheCooldown(directory, run, start, found, console))
+      return *std::move(earlier);
+    throw;
   }
   nlohmann::ordered_json record = ReadRunRecord(directory);
   auto files =
       RequireRecordedInputs(record, inputs.checked, inputs.registry, directory, start.request.allow_changed);
   auto changes = ConfigChanges(directory, found, config, inputs, record);
   return {.found = found,
+          .goes_back = goes_back,
           .reported = !found || Trainer::IsReported(found->path),
           .weights = std::move(weights),
           .inputs = std::move(inputs),
@@ -230,7 +293,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
   admission.SaveIn(path);
   ReplaceDamagedLog(path, read.weights, console);
-  if (start.request.from && start.run.empty()) SetNewerAside(path, *found, console);
+  if (read.goes_back && start.run.empty()) SetNewerAside(path, *found, console);
   TrainerStart begin{.directory = path,
                      .from = found,
                      .weights = {run.weights_text, read.weights.text_of_file, read.weights.edited},

@@ -24,6 +24,12 @@ Decay RestOf(const OptimizerConfig& config, const Decay& decay, std::int64_t ste
           .from = Fall(step - decay.start, decay.steps, config.final_scale, decay.from)};
 }
 
+std::optional<std::int64_t> StepBeforeFall(const OptimizerConfig& config, const Decay& decay) {
+  const bool falls =
+      config.schedule == "wsd" && config.final_scale < 1 && decay.steps > 1;  // the first has 1
+  return falls && decay.start > 0 ? std::optional(decay.start) : std::nullopt;
+}
+
 double Rise(std::int64_t done, std::int64_t steps) {
   if (steps <= 0) return 1;
   return std::min(1.0, static_cast<double>(done + 1) / static_cast<double>(steps));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <medley/config/run_config.h>
 
@@ -25,6 +26,11 @@ Decay DecayFrom(const OptimizerConfig& config, std::int64_t start);
 // The rest of a decay at one of its steps, for a run that ends after `end` steps: from the scale that this
 // step has in any case it falls to the same last one, faster or slower.
 Decay RestOf(const OptimizerConfig& config, const Decay& decay, std::int64_t step, std::int64_t end);
+
+// Behind this step the learning rate falls for good. Up to it a run of more steps is the same one, bit for
+// bit, and can go on from there. Nothing where it never falls, or from the first step on, as one_cycle does:
+// that is another run with each number of steps.
+std::optional<std::int64_t> StepBeforeFall(const OptimizerConfig& config, const Decay& decay);
 
 // The learning rate's way, of 1, at the step after `done` of so many: up in a warm-up, whose first step
 // already learns and whose last has 1; down in a decay, whose first step has `from` and which reaches `to` at

@@ -77,7 +77,7 @@ void RunHours::Start(std::int64_t step) {
                    : "the run is done: it " + (BeganEarly() ? "decayed early" : how) +
                          ", for its hours, in steps " + steps +
                          ". For more: medley resume with --steps N (N in all, not " + std::to_string(steps_) +
-                         ")");
+                         "), or with more hours");
 }
 
 std::vector<DecayMove> RunHours::Watch(std::int64_t step) {
@@ -105,9 +105,15 @@ void RunHours::Measure(std::int64_t step) {
   last_step_ = step;
   const std::int64_t decay = step < decay_.start ? DecayFrom(optimizer_, step).steps
                                                  : std::max<std::int64_t>(0, decay_.end() - step);
-  pace_.Add(step, std::exchange(since_step_, 0), decay);
+  const double seconds = std::exchange(since_step_, 0);
+  if (!TakesSaveFor(step)) pace_.Add(step, seconds, decay);
   if (!settled_ && IsSettled()) pace_.BeginAnew();
   settled_ = IsSettled();
+}
+
+// The step's time has a save that comes once, behind before_fall(): it is no pace.
+bool RunHours::TakesSaveFor(std::int64_t step) const {
+  return before_fall() == (BeganEarly() ? step - 1 : step);
 }
 
 bool RunHours::MustBegin(std::int64_t step) const {
@@ -204,6 +210,7 @@ double RunHours::SecondsLeft() const {
 
 void RunHours::Save(json& progress) const {
   if (decay_ == DecayOf(optimizer_, steps_)) return;
+  if (BeganEarly() && before_fall() && progress.value("step", std::int64_t{-1}) == begun_.start) return;
   json& key = progress[kKey] = {{"start", begun_.start}, {"of_steps", steps_}};
   if (!BeganEarly() || decay_ != DecayFrom(optimizer_, begun_.start))
     key["rest"] = {{"start", decay_.start}, {"end", decay_.end()}, {"scale", decay_.from}};

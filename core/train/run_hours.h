@@ -58,6 +58,8 @@ class RunHours {
   const Decay& decay() const { return decay_; }
   // All of it, as it began.
   const Decay& begun() const { return begun_; }
+  // The step behind which it falls: see StepBeforeFall.
+  std::optional<std::int64_t> before_fall() const { return StepBeforeFall(optimizer_, begun_); }
   bool is_early() const { return decay_.end() < steps_; }
   // The run must stop as it is.
   bool over() const { return !CanMove() && SecondsLeft() <= 0; }
@@ -69,14 +71,15 @@ class RunHours {
   // Until the run should be over, 0 where it should be by now; infinity where no clock decides.
   double SecondsLeft() const;
 
-  // Its key of the progress section, which stands there only where the decay is not that of the steps. It
-  // holds for runs of as many steps: with others the schedule is a new one. Error where the key cannot be
-  // used.
+  // Its key of the progress section, which stands there only where the decay is not that of the steps, and a
+  // step of it was trained: a checkpoint of before_fall() knows nothing of it. It holds for runs of as many
+  // steps: with others the schedule is a new one. Error where the key cannot be used.
   void Save(nlohmann::json& progress) const;
   void Load(const nlohmann::json& progress);
 
  private:
   bool CanMove() const;
+  bool TakesSaveFor(std::int64_t step) const;
   bool BeganEarly() const { return begun_.start < DecayOf(optimizer_, steps_).start; }
   bool IsSettled() const;
   void Measure(std::int64_t step);

@@ -28,6 +28,16 @@ double Stages::LearningRateScale() const {
   return IsCooling() ? scale * Fall(cooled_, stage.cooldown_steps, stage.cooldown_to) : scale;
 }
 
+bool Stages::CoolsAtItsEnd() const {
+  const Stage& last = curriculum_.stages.back();
+  return last.until && last.cooldown_steps > 0 && last.cooldown_to < 1;
+}
+
+std::optional<std::int64_t> Stages::before_last_cooldown() const {
+  const bool is_last = number_ + 1 == curriculum_.stages.size();
+  return is_last && IsCooling() && CoolsAtItsEnd() ? std::optional(step_ - cooled_) : std::nullopt;
+}
+
 std::string Stages::Words() const {
   const Stage& stage = now();
   if (over() || stage.name.empty()) return "";
@@ -178,7 +188,7 @@ StagePlace Stages::PlaceIn(const json& progress) {
   const auto saved = progress.find("stage");
   if (saved == progress.end()) return {};
   return {.number = static_cast<std::size_t>(CountOf(*saved, "number")),
-          .cools = CountOf(*saved, "cooled", -1) >= 0};
+          .cools = CountOf(*saved, "cooled", -1) > 0};
 }
 
 void Stages::Load(const json& progress) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ class Stages {
   const Stage& now() const;
   // What the run's learning rate is multiplied with at the next step.
   double LearningRateScale() const;
+  // In the cooldown of the last stage: the step behind which it began.
+  std::optional<std::int64_t> before_last_cooldown() const;
+  // It will, or has begun to.
+  bool CoolsAtItsEnd() const;
   // "direction: gold_direction_qa 0.62 of 0.8", "direction: cooling, step 12 of 300"; "" in a run of one
   // stage without end.
   std::string Words() const;
@@ -109,6 +114,7 @@ class Stages {
   WeightEntry EntryNow(WeightEntry::Cause cause) const;
   void Log(WeightEntry entry);
   bool MixtureDiffers(const Curriculum& next) const;
+  bool EndDiffers(const Curriculum& next) const;
 
   Setting setting_;
   Curriculum curriculum_;

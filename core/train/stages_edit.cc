@@ -45,7 +45,7 @@ void Stages::LogDecay(const DecayMove& move) {
 }
 
 void Stages::CheckEdit(ConfigFile& file, const Curriculum& next) const {
-  CheckWhatStays(file, curriculum_, next, {.number = number_, .cools = IsCooling()});
+  CheckWhatStays(file, curriculum_, next, {.number = number_, .cools = cooled_ > 0});
   if (over() || number_ >= next.stages.size() || !MixtureOf(next, number_).Active().empty()) return;
   std::vector<std::string> words;
   for (const std::string& task : next.stages[number_].Active())
@@ -62,6 +62,16 @@ bool Stages::MixtureDiffers(const Curriculum& next) const {
   const Stage &before = now(), &after = next.stages[number_];
   return before.weights != after.weights || before.ramp.draws != after.ramp.draws ||
          before.ramp.shape != after.ramp.shape;
+}
+
+bool Stages::EndDiffers(const Curriculum& next) const {
+  const auto end_of = [](const Stage& stage) {
+    Stage end;
+    end.until = stage.until;
+    end.cooldown_steps = stage.cooldown_steps;
+    return ToJson(end);
+  };
+  return end_of(now()) != end_of(next.stages[number_]);
 }
 
 void Stages::SetMixtureWithout(const std::set<std::string>& stopped, Mixture mixture, const Ramp& ramp,
@@ -102,6 +112,7 @@ void Stages::Edit(Curriculum next, const std::string& text, std::int64_t step) {
   setting_.log.Add(std::move(entry));
   setting_.mixer = std::move(after);
   ramping_ = setting_.mixer.RampLeft() > 0;
+  if (cooled_ == 0 && EndDiffers(next)) cooled_ = -1;  // it is judged anew after the next step
   curriculum_ = std::move(next);
   const std::string at = "step " + std::to_string(step) + ": ";
   setting_.console.Say(at + "the weights were edited: " + words);

@@ -150,6 +150,10 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
   } else if (start_.from) {
     checkpoints_.SetSaved(step_);
   }
+  if (const auto before = hours_.before_fall(); before && step_ >= *before)
+    checkpoints_.KeepBefore(CheckpointKeeper::Fall::kDecay, *before);
+  if (const auto before = stages_.before_last_cooldown())
+    checkpoints_.KeepBefore(CheckpointKeeper::Fall::kCooldown, *before);
   if (const std::string blind = memory_.Blindness(); !blind.empty()) console.Say(blind);
   if (const std::string words = LossesWords(run); !words.empty()) console.Say(words);
   receipts_.Save();  // as the logs: back to the checkpoint
@@ -221,6 +225,7 @@ Trainer::Outcome Trainer::Start() {
   SetCrashAdvice("What the run saved stays: medley resume " + start_.directory.string() +
                  " goes on from its newest checkpoint");
   hours_.Start(step_);
+  checkpoints_.SayWhatIsKept(run_.config.eval.every > 0, hours_.before_fall() || stages_.CoolsAtItsEnd());
   if (unreported_) {
     Outcome outcome = Conclude(*std::exchange(unreported_, std::nullopt));
     if (unreported_ || std::holds_alternative<Failure>(outcome)) return outcome;
@@ -347,6 +352,7 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   if (edits_.Follow(step_)) Edited();
   if (keep) checkpoints_.SaveAndKeep(step_, evaluated);
   checkpoints_.SaveIfDue(step_, evaluated);
+  SaveBeforeFalls(evaluated);
   if (agreement_.TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
   // What is about to end the run must not take with it what was trained.
   const bool warned = WarnOfGuard();
@@ -394,7 +400,18 @@ void Trainer::TakeForms(const Stage& stage) {
 
 void Trainer::WatchHours() {
   if (hours_.NeedsTime(step_)) agreement_.ReadClock();
-  for (const DecayMove& move : hours_.Watch(step_)) stages_.LogDecay(move);
+  for (const DecayMove& move : hours_.Watch(step_)) {
+    if (move.begins) SaveBeforeFalls(evaluation_.evaluated());
+    stages_.LogDecay(move);
+  }
+}
+
+// Where the rate falls from here on. Of an early decay before it is written down: that is decided anew by who
+// goes on from there.
+void Trainer::SaveBeforeFalls(const std::optional<MeanEvaluation>& evaluated) {
+  using Fall = CheckpointKeeper::Fall;
+  if (hours_.before_fall() == step_) checkpoints_.SaveBefore(Fall::kDecay, step_, evaluated);
+  if (stages_.before_last_cooldown() == step_) checkpoints_.SaveBefore(Fall::kCooldown, step_, evaluated);
 }
 
 // True where one says that the run is about to end.

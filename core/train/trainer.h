@@ -104,6 +104,7 @@ class Trainer {
   bool GoOnInStages();
   void TakeForms(const Stage& stage);
   void WatchHours();
+  void SaveBeforeFalls(const std::optional<MeanEvaluation>& evaluated);
   std::optional<Failure> EvaluateIfDue(StepRecord& record);
   bool WarnOfGuard();
   [[noreturn]] void SaveAndFail(const Failure& failure);

@@ -90,8 +90,8 @@ TEST_F(FirstHour, EveryCommandDoesWhatThePageSays) {
   }
   EXPECT_GE(followed, 8);
   EXPECT_EQ(LastTasks("first", 1000).size(), 280U);
-  const std::vector<std::string> last = LastTasks("first", 40);
-  EXPECT_EQ(std::count(last.begin(), last.end(), "zoom_gold"), 30);
+  const std::vector<std::string> last = LastTasks("first", 112);
+  EXPECT_EQ(std::count(last.begin(), last.end(), "zoom_gold"), 84);
   EXPECT_LT(Score("first", "control"), 0.15);  // the mean image
   EXPECT_LT(Score("first", "zoom_gold"), 0.2);
   EXPECT_GT(Score("larger/run", "larger"), 0.9);

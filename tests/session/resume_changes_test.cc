@@ -1,8 +1,6 @@
 // What a resume says of what is no longer as it was, and what it refuses.
 #include <gtest/gtest.h>
 
-#include <medley/report/table.h>
-
 #include "tests/session/session_runs.h"
 #include "tests/tools/edited_runs.h"
 #include "tests/tools/small_runs.h"
@@ -34,12 +32,8 @@ class ResumeChanges : public ::testing::Test {
 TEST_F(ResumeChanges, SaysTheNewNumberOfStepsAndNothingElse) {
   const Ended resumed = Resume();
   EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
-  std::vector<double> rates;
-  std::istringstream lines(ReadText(files_.run / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) rates.push_back(nlohmann::json::parse(line).at("lr"));
-  ASSERT_EQ(rates.size(), 2U);
-  EXPECT_TRUE(Has(resumed.out, "steps: 1 -> 2; the learning rate is a function of them: that of step 2 is " +
-                                   FormatNumber(rates[1] / rates[0]) + " times that of step 1\n"))
+  EXPECT_TRUE(
+      Has(resumed.out, "steps: 1 -> 2; the learning rate is a function of them, and goes on as it was\n"))
       << resumed.out;
   EXPECT_FALSE(Has(resumed.out, "edited") || Has(resumed.out, "anew")) << resumed.out;
 }

@@ -1,4 +1,5 @@
 // Whole runs with hours, by a clock that the test turns.
+#include <medley/session/longer_run.h>
 #include <medley/train/run_hours.h>
 
 #include "tests/train/trainer_fixture.h"
@@ -127,6 +128,39 @@ TEST(RunWithHours, WithoutADecayStopsAndAResumeGoesOn) {
   EXPECT_EQ(second.step, 12);
   TrainTimed(scratch / "whole", HoursConfig(0, 12, 0), 1);
   EXPECT_EQ(EndState(scratch / "run"), EndState(scratch / "whole"));
+}
+
+// Whatever lies beside it, and whether the decay is over.
+TEST(RunWithHours, ThatGetsMoreGoesOnFromBeforeItsEarlyDecay) {
+  const ScratchDirectory scratch;
+  RunConfig config = HoursConfig(21, 100, 0.3);
+  config.checkpoint = {.every = 0, .keep = 1};
+  const fs::path run = scratch / "run";
+  TrainTimed(run, config, 1);
+  SilentConsole console;
+  const auto newest = FindCheckpoint(run, OnDamage::kSetAside, *console);
+  ASSERT_EQ(newest->facts.step, 20);
+  EXPECT_EQ(ListCheckpoints(run).size(), 2U);
+  EXPECT_EQ(StateOf(run, 14).find("early_decay"), std::string::npos) << "it is decided anew";
+  const auto from = [&](const RunConfig& now) -> std::int64_t {
+    const auto found = BeforeTheFall(run, *newest, config, now, *console);
+    return found ? found->facts.step : -1;
+  };
+  EXPECT_EQ(from(config), -1) << "nothing is more";
+  EXPECT_EQ(from(HoursConfig(20, 100, 0.3)), -1);
+  EXPECT_EQ(from(HoursConfig(42, 100, 0.3)), 14);
+  EXPECT_EQ(from(HoursConfig(0, 100, 0.3)), 14);
+  EXPECT_EQ(from(HoursConfig(21, 40, 0.3)), 14) << "other steps, of which the decay begins later";
+  EXPECT_EQ(from(HoursConfig(21, 19, 0.3)), -1) << "fewer than were trained";
+  EXPECT_EQ(from(HoursConfig(42, 100, 0.9)), -1) << "its decay would begin before that step";
+
+  const RunConfig longer = HoursConfig(42, 100, 0.3);
+  const auto before = BeforeTheFall(run, *newest, config, longer, *console);
+  fs::remove_all(newest->path);  // as the session sets it aside
+  const Ended ended = TrainTimed(run, longer, 1, before);
+  EXPECT_EQ(ended.code, ExitCode::kDone) << ended.error;
+  EXPECT_GT(ended.step, 50) << "the hours count anew";
+  EXPECT_TRUE(Says(ended.words, {"the run's hours", "decayed early"})) << ended.words;
 }
 
 }  // namespace

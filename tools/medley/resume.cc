@@ -19,9 +19,11 @@ namespace medley {
 
 int RunResume(int argc, char** argv) {
   CLI::App app(
-      "Goes on with a run from its newest whole checkpoint, or from an older one. KEY=VALUE replaces what "
-      "may change: steps, "
-      "hours, optimizer, checkpoint, eval, data, threads, budget and the like; the seed and what decides "
+      "Goes on with a run from its newest whole checkpoint, or from an older one; for more steps or hours "
+      "than "
+      "its decay was for, from the one behind which its learning rate fell. KEY=VALUE replaces what may "
+      "change: steps, hours, optimizer, checkpoint, eval, data, threads, budget and the like; the seed and "
+      "what decides "
       "rows may not.",
       "medley resume");
   std::filesystem::path path;
@@ -38,8 +40,7 @@ int RunResume(int argc, char** argv) {
          "on with what it is now, and writes that down")
       ->type_name("FILE")
       ->allow_extra_args(false);  // the arguments behind it are the config's
-  app.add_option("--from", request.from,
-                 "the step of an older checkpoint to go on from; newer ones are renamed")
+  app.add_option("--from", request.from, "the step of the checkpoint to go on from; newer ones are renamed")
       ->type_name("STEP")
       ->check(WholeNumber(0, static_cast<std::int64_t>(kLargestInteger)));
   std::string budget;
