@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,24 +18,13 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/machine.h>
 #include <medley/base/printable.h>
 
 namespace medley {
 namespace {
 
 using nlohmann::json;
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// Changes with every start of the machine: a process number of another boot says nothing.
-std::string BootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  return std::getline(file, id) ? id : "unknown";
-}
 
 std::string ReadHolder(int fd) {
   std::string text(4096, '\0');
