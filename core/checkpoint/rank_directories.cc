@@ -1,6 +1,10 @@
 #include <medley/checkpoint/rank_directories.h>
 
+#include <algorithm>
 #include <string>
+#include <system_error>
+
+#include <medley/base/error.h>
 
 namespace medley {
 
@@ -10,11 +14,30 @@ fs::path DirectoryOfRank(const fs::path& run, std::int64_t rank) {
   return rank == 0 ? run : run / ("rank-" + std::to_string(rank));
 }
 
+fs::path RunOfRank(const fs::path& own, std::int64_t rank) { return rank == 0 ? own : own.parent_path(); }
+
 std::vector<fs::path> DirectoriesOfOthers(const fs::path& run) {
   std::vector<fs::path> others;
   for (std::int64_t rank = 1; fs::is_directory(DirectoryOfRank(run, rank)); ++rank)
     others.push_back(DirectoryOfRank(run, rank));
   return others;
+}
+
+void RefuseDirectoryOfRank(const fs::path& path) {
+  const std::string prefix = "rank-";
+  std::error_code error;
+  fs::path full = fs::weakly_canonical(path, error);
+  if (error) return;  // whoever opens it says why
+  if (!full.has_filename()) full = full.parent_path();
+  const fs::path run = full.parent_path();
+  const std::string name = full.filename().string();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!name.starts_with(prefix) || name.size() == prefix.size() ||
+      !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(), is_digit) ||
+      !fs::exists(run / "config.resolved.json", error))
+    return;
+  throw InputError(path.string() + " is the folder of one process of the run " + run.string() +
+                   ": it holds what that process said, and no run. Name the run: " + run.string());
 }
 
 }  // namespace medley

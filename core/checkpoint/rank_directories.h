@@ -9,7 +9,11 @@ namespace medley {
 // Where the process of a run with this rank keeps what is its own: the first one's is the run's directory,
 // another's lies in it.
 std::filesystem::path DirectoryOfRank(const std::filesystem::path& run, std::int64_t rank);
+// The run's, of such a one.
+std::filesystem::path RunOfRank(const std::filesystem::path& own, std::int64_t rank);
 // Those of the others that are there, in the order of ranks, which begin with 1.
 std::vector<std::filesystem::path> DirectoriesOfOthers(const std::filesystem::path& run);
+// An InputError where the path is, or would be, one of those of a run: people mean the run.
+void RefuseDirectoryOfRank(const std::filesystem::path& path);
 
 }  // namespace medley

@@ -5,6 +5,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/plan/run_planner.h>
 #include <medley/session/parts.h>
 #include <medley/session/rank_directory.h>
@@ -68,6 +69,7 @@ Session Session::Begin(const BeginRequest& request, const fs::path& directory, C
 }
 
 Session Session::Resume(const fs::path& path, const ResumeRequest& request, Console& console) {
+  RefuseDirectoryOfRank(path);
   const auto directory = OpenRunDirectory(*ClusterOf(request.cluster), path);
   ResumedRun resumed = ResumeTogether(directory, path, request, console);
   return {path, std::move(resumed.parts), resumed.step};

@@ -13,6 +13,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
@@ -78,6 +79,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       plan_(plan),
       console_(console),
       start_(std::move(start)),
+      run_path_(RunOfRank(start_.directory, run.cluster->place().rank)),
       hours_(
           run.config, console, run.cluster->alone() ? start_.now : [this] { return agreement_.clock(); },
           start_.script),
@@ -115,8 +117,8 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       progress_(step_, hours_.decay().end(), run.config.data.threads),
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
                           run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
-                          SlowdownOf(run, start_.directory), console)),
-      checkpoints_({.run = run.cluster->is_first() ? start_.directory : start_.directory.parent_path(),
+                          SlowdownOf(run, run_path_), console)),
+      checkpoints_({.run = run_path_,
                     .config = run.config.checkpoint,
                     .resolved = ToJson(run.config),
                     .writes = run.cluster->is_first(),
@@ -129,7 +131,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .host = *run.host,
                .plan = plan,
                .tables = tables_}),
-      attempt_(run, start_.directory, plan, prefetcher_, agreement_, memory_, sinks_, console),
+      attempt_(run, run_path_, plan, prefetcher_, agreement_, memory_, sinks_, console),
       blame_(run, attempt_, stages_, plan, prefetcher_, memory_, console),
       edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, agreement_,
              prefetcher_, sinks_, console) {
@@ -167,7 +169,7 @@ ExitCode Trainer::Train(std::int64_t until) {
   } catch (const c10::AcceleratorError& error) {
     // Whatever is asked of the device from now on fails too: nothing can be saved, and no task is to blame.
     const std::string words = "the device failed: " + Failure::Of(error).reason +
-                              ". Nothing was saved after it; " + NewestCheckpointWords(start_.directory);
+                              ". Nothing was saved after it; " + NewestCheckpointWords(run_path_);
     console_.Log("the run ends: " + words);
     throw Error(words);
   } catch (const std::exception& error) {
@@ -222,7 +224,7 @@ void Trainer::NoteEnd() {
 // Before the first step, and again where that was interrupted.
 Trainer::Outcome Trainer::Start() {
   if (started_) return Trained();
-  SetCrashAdvice("What the run saved stays: medley resume " + start_.directory.string() +
+  SetCrashAdvice("What the run saved stays: medley resume " + run_path_.string() +
                  " goes on from its newest checkpoint");
   hours_.Start(step_);
   checkpoints_.SayWhatIsKept(run_.config.eval.every > 0, hours_.before_fall() || stages_.CoolsAtItsEnd());
@@ -240,7 +242,7 @@ bool Trainer::Done(std::int64_t until) {
   if (hours_.ends_at(step_) || step_ >= until) return true;
   if (step_ >= hours_.decay().end() || stages_.over()) return true;
   if (!hours_.over() || InterruptRequested()) return false;
-  console_.Say("the run's hours are over; medley resume " + start_.directory.string() + " goes on");
+  console_.Say("the run's hours are over; medley resume " + run_path_.string() + " goes on");
   return true;
 }
 
@@ -503,9 +505,9 @@ void Trainer::SaveAndFail(const Failure& failure) {
         failure.diverged ? CheckpointKeeper::Older::kStay : CheckpointKeeper::Older::kRotate);
     receipts_.Save();
     words += ". Step " + std::to_string(step_) + " is saved; " +
-             RemedyFor(failure, run_.config.optimizer.learning_rate, start_.directory, step_);
+             RemedyFor(failure, run_.config.optimizer.learning_rate, run_path_, step_);
   } catch (const std::exception& error) {
-    words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(start_.directory);
+    words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(run_path_);
   }
   SayEnd();
   try {

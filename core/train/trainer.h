@@ -128,6 +128,7 @@ class Trainer {
   PlanInForce& plan_;
   Console& console_;
   TrainerStart start_;
+  const std::filesystem::path run_path_;  // what people call the run, on all of its processes
   std::int64_t step_ = 0;
   std::map<std::string, double> last_losses_;
   std::optional<StepRecord> unreported_;  // the last step, where its evaluation was interrupted

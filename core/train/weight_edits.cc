@@ -9,6 +9,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/run/validate.h>
 #include <medley/train/failure.h>
 
@@ -151,9 +152,9 @@ WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step
     const Failure failure = Failure::Of(error);
     // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
     if (whose == WeightsOf::kBegunRun && failure.of_the_machine)
-      throw Error("step " + std::to_string(step) +
-                  ": an edit of the weights could not come again: " + failure.reason +
-                  ". It stays due: mend what is wrong, then medley resume " + file_.parent_path().string());
+      throw Error("step " + std::to_string(step) + ": an edit of the weights could not come again: " +
+                  failure.reason + ". It stays due: mend what is wrong, then medley resume " +
+                  RunOfRank(file_.parent_path(), run_.cluster->place().rank).string());
     return {.why = failure.reason, .may_pass = is_good && failure.code != ExitCode::kDoesNotFit};
   }
 }

@@ -9,6 +9,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/report/screen.h>
 
 #include "tools/medley/command_line.h"
@@ -50,6 +51,7 @@ void CheckValues(const CLI::App& app) {
       if (value.empty()) Refuse(app, option->get_name() + " is empty; give a value, or leave it out");
       if (ValidUtf8(value) != value)
         Refuse(app, option->get_name() + " is not UTF-8, which a run cannot write down; rename it");
+      RefuseDirectoryOfRank(value);
     }
   }
   for (const CLI::App* verb : app.get_subcommands()) CheckValues(*verb);

@@ -14,7 +14,7 @@ namespace medley {
 // Parses a verb's arguments. False where only help was asked for (and is printed, as CommandLineJson beside
 // --json): the verb then returns 0.
 // An InputError names the verb and what is wrong: also a value that is empty, or that is not UTF-8, as a run
-// writes what it was given into JSON.
+// writes what it was given into JSON, or the folder of one process of a run, where the run is meant.
 bool ParseArguments(CLI::App& app, int argc, char** argv);
 
 // A check of an option: an integer of low .. high.
