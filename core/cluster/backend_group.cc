@@ -14,8 +14,8 @@ std::string C10dWords(const std::exception& error) {
 }
 
 BackendGroup::BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, at::Device device,
-                           std::chrono::milliseconds timeout)
-    : backend_(std::move(backend)), device_(device), timeout_(timeout) {}
+                           std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers)
+    : backend_(std::move(backend)), device_(device), timeout_(timeout), peers_(std::move(peers)) {}
 
 BackendGroup::~BackendGroup() = default;
 
@@ -51,6 +51,7 @@ void BackendGroup::ReduceScatter(at::Tensor& own, const at::Tensor& all) {
 void BackendGroup::Await(const c10::intrusive_ptr<c10d::Work>& work) { work->wait(); }
 
 void BackendGroup::TellOfPeers(const std::function<void()>& call) const {
+  const auto begin = std::chrono::steady_clock::now();
   try {
     call();
   } catch (const c10::OutOfMemoryError&) {
@@ -58,10 +59,13 @@ void BackendGroup::TellOfPeers(const std::function<void()>& call) const {
   } catch (const c10::AcceleratorError&) {  // this process's own
     throw;
   } catch (const std::exception& error) {
-    throw PeerError("rank " + std::to_string(rank()) + " of " + std::to_string(size()) +
-                    " cannot go on: another process of the run ended, or did not answer within " +
-                    std::to_string(timeout_.count() / 1000) + " s (" + C10dWords(error) +
-                    "). Its own words say why");
+    const bool in_vain = std::chrono::steady_clock::now() - begin >= timeout_;
+    const std::string within = " within " + std::to_string(timeout_.count() / 1000) + " s";
+    std::string who = !peers_ ? "" : in_vain ? peers_->WhoHangs() : peers_->WhoEnded();
+    if (!who.empty() && in_vain) who += within;
+    if (who.empty()) who = "another process of the run ended, or did not answer" + within;
+    throw PeerError("rank " + std::to_string(rank()) + " of " + std::to_string(size()) + " cannot go on: " +
+                    who + " (" + C10dWords(error) + "). Its own words, or who started it, say why");
   }
 }
 

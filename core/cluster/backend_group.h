@@ -5,20 +5,22 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <medley/cluster/group.h>
+#include <medley/cluster/peers.h>
 
 namespace medley {
 
 // What c10d says, in one line.
 std::string C10dWords(const std::exception& error);
 
-// A group of c10d's, of what lies on `device`.
+// A group of c10d's, of what lies on `device`. `peers`: who says which of the others is lost; null: nobody.
 class BackendGroup : public Group {
  public:
   BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, at::Device device,
-               std::chrono::milliseconds timeout);
+               std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers = {});
   ~BackendGroup() override;
 
   std::int64_t rank() const override { return backend_->getRank(); }
@@ -45,6 +47,7 @@ class BackendGroup : public Group {
   c10::intrusive_ptr<c10d::Backend> backend_;
   at::Device device_;
   std::chrono::milliseconds timeout_;
+  std::shared_ptr<Peers> peers_;
 };
 
 }  // namespace medley

@@ -1,9 +1,9 @@
 #include <medley/cluster/cluster.h>
 
+#include <utility>
+
 #include <medley/cluster/backend_group.h>
-#include <medley/cluster/local_address.h>
 #include <medley/cluster/nccl_group.h>
-#include <medley/cluster/store_group.h>
 #include <medley/memory/cpu_allocator.h>
 
 namespace medley {
@@ -22,16 +22,17 @@ std::string ProblemOfAny(Group& group, const std::string& own) {
 
 Cluster::Cluster() : group_(GroupOfOne()) {}
 
-Cluster::Cluster(const RankPlace& place) : place_(place) {
+Cluster::Cluster(const RankPlace& place, const MeetingTerms& terms) : place_(place) {
   if (alone()) {
     group_ = GroupOfOne();
     return;
   }
   InstallCpuAllocator();  // before the first tensor, and that is one of what is exchanged
-  store_ = OpenStore(place_, kStartTimeout);
-  const std::string address =
-      place_.local_size == place_.size ? "127.0.0.1" : LocalAddress(place_.host, place_.port);
-  group_ = JoinGloo(store_, place_.rank, place_.size, address, kStartTimeout);
+  Meeting meeting = Meet(place_, terms);
+  store_ = std::move(meeting.store);
+  peers_ = std::move(meeting.peers);
+  group_ = std::move(meeting.group);
+  group_->SetTimeout(kPlanTimeout);
 }
 
 Cluster::~Cluster() = default;
@@ -40,14 +41,14 @@ Cluster::~Cluster() = default;
 // the first one's keys again.
 void Cluster::JoinDevice(at::Device device) {
   if (alone()) return;
-  group_->SetTimeout(kStartTimeout);
-  if (device_group_) return device_group_->SetTimeout(kStartTimeout);
+  group_->SetTimeout(kPlanTimeout);
+  if (device_group_) return device_group_->SetTimeout(kPlanTimeout);
   std::string problem = ProblemOfAny(*group_, device.is_cpu() ? "its device is the CPU" : NcclProblem());
   if (device.is_cpu()) return;
   if (problem.empty()) {
     std::string own;
     try {
-      device_group_ = JoinNccl(store_, place_.rank, place_.size, device, kStartTimeout);
+      device_group_ = JoinNccl(store_, place_.rank, place_.size, device, kPlanTimeout, peers_);
     } catch (const std::exception& error) {
       own = "NCCL does not come up (" + C10dWords(error) + ")";
     }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/csrc/distributed/c10d/Store.hpp>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include <medley/cluster/group.h>
+#include <medley/cluster/meeting.h>
 #include <medley/cluster/rank_place.h>
 
 namespace medley {
@@ -16,13 +15,14 @@ namespace medley {
 // The processes that train one run together, as one of them sees them. On the trainer's thread.
 class Cluster {
  public:
-  // How long others are waited for until training begins: one may have to plan meanwhile.
-  static constexpr std::chrono::minutes kStartTimeout{30};
+  // How long others that have been found are waited for until training begins: one may have to plan
+  // meanwhile. One that ends is noticed at once.
+  static constexpr std::chrono::minutes kPlanTimeout{30};
 
   // A process alone.
   Cluster();
-  // Finds the others; waits for them. Errors as those of OpenStore and JoinGloo.
-  explicit Cluster(const RankPlace& place);
+  // Finds the others; waits for them. Errors as those of Meet.
+  explicit Cluster(const RankPlace& place, const MeetingTerms& terms = {});
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -48,6 +48,7 @@ class Cluster {
  private:
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
+  std::shared_ptr<Peers> peers_;  // null: a process alone
   std::unique_ptr<Group> group_, device_group_;
   std::string device_words_;
 };

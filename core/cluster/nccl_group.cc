@@ -90,13 +90,14 @@ std::string NcclProblem() {
 }
 
 std::unique_ptr<Group> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, at::Device device, std::chrono::milliseconds timeout) {
+                                std::int64_t size, at::Device device, std::chrono::milliseconds timeout,
+                                std::shared_ptr<Peers> peers) {
   const std::string problem = NcclProblem();
   if (!problem.empty()) throw Error("there is no NCCL: " + problem);
   const auto own = c10::make_intrusive<c10d::PrefixStore>("nccl", store);
   c10::intrusive_ptr<c10d::Backend> backend;
   FindMakeNccl()(backend, own, static_cast<int>(rank), static_cast<int>(size), timeout);
-  auto group = std::make_unique<NcclGroup>(backend, device, timeout);
+  auto group = std::make_unique<NcclGroup>(backend, device, timeout, std::move(peers));
   const KeyTimeout hurry(*own, kConnectTimeout);
   backend->eagerConnectSingleDevice(device);
   return group;

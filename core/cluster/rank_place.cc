@@ -92,8 +92,11 @@ std::optional<RankPlace> OfTorchrun(const EnvironmentLookup& environment) {
   place.host = given.Text("MASTER_ADDR");
   place.port = given.Number("MASTER_PORT", 1, 65535);
   place.store_is_kept = environment("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True";
-  place.generation = environment("MEDLEY_LAUNCH").value_or(environment("TORCHELASTIC_RUN_ID").value_or("")) +
-                     "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  constexpr const char* kNoName = "none";  // torchrun's, where it was given none
+  const std::string start =
+      environment("MEDLEY_LAUNCH").value_or(environment("TORCHELASTIC_RUN_ID").value_or(kNoName));
+  place.generation = start + "/" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  place.generation_is_own = start != kNoName;
   return place;
 }
 
@@ -116,6 +119,7 @@ std::optional<RankPlace> OfSlurm(const EnvironmentLookup& environment) {
   place.port = PortOf(given, job);
   place.generation = job + "." + environment("SLURM_STEP_ID").value_or("0") + "/" +
                      environment("SLURM_RESTART_COUNT").value_or("0");
+  place.generation_is_own = given.Has("SLURM_JOB_ID");
   return place;
 }
 
@@ -133,6 +137,7 @@ std::optional<RankPlace> OfMpi(const EnvironmentLookup& environment) {
   const std::string job = environment("OMPI_MCA_ess_base_jobid").value_or("0");
   place.port = PortOf(given, job);
   place.generation = job;
+  place.generation_is_own = given.Has("OMPI_MCA_ess_base_jobid");
   return place;
 }
 

@@ -14,7 +14,8 @@ struct RankPlace {
   std::string host;                             // of the process with rank 0, or of who keeps the store
   std::int64_t port = 0;                        // of the store, by which they find each other
   bool store_is_kept = false;                   // by who started them; else by rank 0
-  std::string generation;                       // other for each start of them, also after a restart
+  std::string generation;                       // other for each start of them, also after a restart,
+  bool generation_is_own = false;               // where who started them gives starts names
   std::string starter;                          // "torchrun", for words
 
   bool operator==(const RankPlace&) const = default;

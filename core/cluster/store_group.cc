@@ -1,20 +1,20 @@
 #include <medley/cluster/store_group.h>
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <utility>
 
 #include <medley/cluster/backend_group.h>
 #include <medley/cluster/gloo_backend.h>
 
 namespace medley {
-namespace {
 
-c10::intrusive_ptr<c10d::Store> OpenTcp(const RankPlace& place, std::chrono::milliseconds timeout) {
+c10::intrusive_ptr<c10d::Store> OpenTcpStore(const RankPlace& place, bool keeps,
+                                             std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(place.port);
-  options.isServer = place.rank == 0 && !place.store_is_kept;
-  options.numWorkers = static_cast<std::size_t>(place.size);
-  options.waitWorkers = !place.store_is_kept;
+  options.isServer = keeps;
+  options.waitWorkers = false;
   options.timeout = timeout;
   try {
     return c10::make_intrusive<c10d::TCPStore>(place.host, options);
@@ -25,27 +25,13 @@ c10::intrusive_ptr<c10d::Store> OpenTcp(const RankPlace& place, std::chrono::mil
   }
 }
 
-}  // namespace
-
-c10::intrusive_ptr<c10d::Store> OpenStore(const RankPlace& place, std::chrono::milliseconds timeout) {
-  try {
-    return c10::make_intrusive<c10d::PrefixStore>("medley/" + place.generation, OpenTcp(place, timeout));
-  } catch (const std::exception& error) {
-    throw PeerError(
-        "rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
-        " does not find the others at " + place.host + ", port " + std::to_string(place.port) + " (" +
-        C10dWords(error) + "). " + place.starter +
-        " named both; is the host reached from here, the port free, and did all processes start?");
-  }
-}
-
 std::unique_ptr<Group> JoinGloo(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, const std::string& host,
-                                std::chrono::milliseconds timeout) {
+                                std::int64_t size, const std::string& host, std::chrono::milliseconds timeout,
+                                std::shared_ptr<Peers> peers) {
   try {
     return std::make_unique<BackendGroup>(
         MakeGlooBackend(store, static_cast<int>(rank), static_cast<int>(size), host, timeout), at::kCPU,
-        timeout);
+        timeout, std::move(peers));
   } catch (const std::exception& error) {
     throw PeerError("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                     " does not reach the others from " + host + " (" + C10dWords(error) +

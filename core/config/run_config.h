@@ -72,6 +72,7 @@ struct RunConfig {
   std::string budget;  // as ParseBudget reads it
   std::int64_t draws_per_step = 1;
   std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others
+  std::int64_t start_timeout = 600;    // seconds that it looks for them before
   std::string on_task_error = "stop";  // or "drop"
   DataConfig data;
   InitFrom init_from;
@@ -203,6 +204,12 @@ void Fields(Visitor& visit, RunConfig& c) {
                          .omit_default = true,
                          .low = 1,
                          .high = 1 << 20});
+  visit(c.start_timeout, {.name = "start_timeout",
+                          .help = "Where several processes train the run: seconds within which all have to "
+                                  "be there when it begins or goes on",
+                          .omit_default = true,
+                          .low = 1,
+                          .high = 1 << 20});
   visit(c.on_task_error, {.name = "on_task_error",
                           .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});

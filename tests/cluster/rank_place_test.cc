@@ -56,6 +56,7 @@ TEST(RankPlace, OfTorchrunWithAStoreThatItKeepsAndAGenerationARestart) {
                               .port = 29501,
                               .store_is_kept = true,
                               .generation = "job/2",
+                              .generation_is_own = true,
                               .starter = "torchrun"}));
   EXPECT_NE(PlaceIn(With(kTorchrun, {{"TORCHELASTIC_RESTART_COUNT", "3"}})).generation, place.generation);
   EXPECT_EQ(PlaceIn({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).size, 1);

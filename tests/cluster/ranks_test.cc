@@ -87,6 +87,15 @@ TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
   EXPECT_EQ(ended.code, 4) << ended.out;
   EXPECT_TRUE(Has(ended.out, "rank 1 (process")) << ended.out;
   EXPECT_TRUE(Has(ended.out, "was ended by signal 9")) << ended.out;
+  for (const std::string rank : {"rank 0 of 3", "rank 2 of 3"})
+    EXPECT_TRUE(Has(ended.out, rank + " cannot go on: rank 1 (host ")) << ended.out;
+  const std::string folder = (At("run") / "rank-1").string();
+  for (const std::string& verb : {"resume " + folder, "eval " + folder, "report " + folder + "/",
+                                  "train " + Quickstart() + " --out " + folder}) {
+    const CommandResult refused = Shell(Medley() + verb + " 2>&1");
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "no run. Name the run: " + At("run").string() + "\n")) << refused.out;
+  }
   EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
   EXPECT_EQ(Resume(2, "run").code, 0);
 }
@@ -94,7 +103,8 @@ TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
 TEST_F(Ranks, OneThatHangsIsWaitedForNoLongerThanItsTimeout) {
   const CommandResult ended = Train(2, "run", "steps=5 peer_timeout=4", "ON_RANK=1 AT=3 FAULT=stop");
   EXPECT_EQ(ended.code, 4) << ended.out;
-  EXPECT_TRUE(Has(ended.out, "did not answer within 4 s (")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "cannot go on: rank 1 (host ")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, ") did not answer within 4 s (")) << ended.out;
   EXPECT_TRUE(Has(ended.out, "Timed out")) << ended.out;
   EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
 }
@@ -327,6 +337,7 @@ TEST_F(TroubledRanks, OneThatCrashesInItsRowsEndsTheOther) {
   const CommandResult ended = Train("steps=60 tasks.trouble.rows=4 tasks.trouble.options.dies_at=42");
   EXPECT_EQ(ended.code, 4) << ended.out;
   EXPECT_TRUE(Has(ended.out, "rank 1 (process")) << ended.out;
+  EXPECT_TRUE(Has(ended.out, "medley resume " + trouble_.run().string() + " goes on")) << ended.out;
 }
 
 TEST_F(Ranks, StartedWithAnotherConfigTheyAreRefusedBeforeTheFirstStep) {

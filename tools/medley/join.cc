@@ -1,16 +1,44 @@
 #include "tools/medley/join.h"
 
-#include <string>
+#include <chrono>
+#include <system_error>
 
 #include <medley/base/error.h>
+#include <medley/base/suggest.h>
 #include <medley/base/work_progress.h>
+#include <medley/config/run_config.h>
 
 namespace medley {
 
-std::shared_ptr<Cluster> JoinCluster() {
+namespace {
+
+// What is wrong with the config is told once all are there, and then to all.
+std::chrono::seconds StartTimeout(const JoinRequest& request) {
+  try {
+    return std::chrono::seconds(ReadRunConfig(request.config, request.overrides).start_timeout);
+  } catch (const Error&) {
+    return std::chrono::seconds(RunConfig().start_timeout);
+  }
+}
+
+std::string PathOnAll(const std::filesystem::path& path) {
+  std::error_code error;
+  return path.empty() ? "" : std::filesystem::weakly_canonical(path, error).string();
+}
+
+}  // namespace
+
+std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request) {
   const RankPlace place = FindRankPlace();
-  auto cluster = std::make_shared<Cluster>(place);
-  if (!cluster->alone() && cluster->is_first())
+  if (place.size == 1) return std::make_shared<Cluster>();
+  MeetingTerms terms;
+  terms.limit = StartTimeout(request);
+  terms.say = [](const std::string& words) { std::fprintf(stderr, "medley: %s\n", words.c_str()); };
+  terms.run = {{"directory", PathOnAll(request.directory)},
+               {"config", PathOnAll(request.config)},
+               {"settings", JoinNames(request.overrides, " ")}};
+  auto cluster = std::make_shared<Cluster>(place, terms);
+  if (cluster->is_first())
     std::fprintf(stderr, "%lld processes, started by %s\n", static_cast<long long>(place.size),
                  place.starter.c_str());
   return cluster;

@@ -3,14 +3,23 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <medley/cluster/cluster.h>
 
 namespace medley {
 
+// What the processes of a run are started with.
+struct JoinRequest {
+  std::filesystem::path directory;     // of the run; "" where none is named
+  std::filesystem::path config;        // whose start_timeout counts
+  std::vector<std::string> overrides;  // of it
+};
 // The processes that were started with this one to train a run together, found by the environment; this one
-// alone where it names none. Says who they are on stderr, on the first of them.
-std::shared_ptr<Cluster> JoinCluster();
+// alone where it names none. While it waits for them it says on stderr who is there; then, on the first of
+// them, who started them.
+std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request);
 // Where this process's lines go: those of the first to stdout, the others' into their logs alone. Those tell
 // no progress either.
 std::FILE* OutputOf(const Cluster& cluster);

@@ -1,8 +1,5 @@
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,10 +18,10 @@
 #include <vector>
 
 #include <medley/base/clock.h>
-#include <medley/base/descriptor.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/printable.h>
+#include <medley/cluster/line.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/scratch.h"
@@ -58,17 +55,11 @@ struct Process {
 };
 
 // Of this machine, that nobody listens on now.
-int FreePort() {
-  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* general = reinterpret_cast<sockaddr*>(&address);
-  if (!socket.ok() || ::bind(socket.get(), general, size) != 0 ||
-      ::getsockname(socket.get(), general, &size) != 0)
+std::int64_t FreePort() {
+  const Descriptor listening = Listen(0);
+  if (!listening.ok())
     throw Error(std::string("no port of this machine can be had: ") + std::strerror(errno));
-  return ntohs(address.sin_port);
+  return PortOf(listening);
 }
 
 // Runs in the child, and never returns.
@@ -88,7 +79,7 @@ int FreePort() {
 
 class Processes {
  public:
-  Processes(std::vector<std::string> command, std::int64_t count, int port, const fs::path& scratch)
+  Processes(std::vector<std::string> command, std::int64_t count, std::int64_t port, const fs::path& scratch)
       : command_(std::move(command)) {
     sigset_t watched;
     ::sigemptyset(&watched);
@@ -129,7 +120,7 @@ class Processes {
   const Process& at(std::size_t rank) const { return list_[rank]; }
 
  private:
-  void Start(std::int64_t rank, std::int64_t count, int port, const std::string& launch,
+  void Start(std::int64_t rank, std::int64_t count, std::int64_t port, const std::string& launch,
              const fs::path& scratch) {
     Process process;
     process.error_file = scratch / ("rank-" + std::to_string(rank) + ".json");
@@ -215,7 +206,7 @@ int RunLaunch(int argc, char** argv) {
       ->required();
   if (!ParseArguments(app, argc, argv)) return 0;
   const Scratch scratch;
-  Processes processes(command, count, port > 0 ? static_cast<int>(port) : FreePort(), scratch.path());
+  Processes processes(command, count, port > 0 ? port : FreePort(), scratch.path());
   return Conclude(processes, processes.Wait());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <medley/base/interrupt.h>
+#include <medley/checkpoint/run_directory.h>
 #include <medley/config/field.h>
 #include <medley/session/session.h>
 #include <medley/train/stop_signal.h>
@@ -16,6 +17,17 @@
 #include "tools/medley/verbs.h"
 
 namespace medley {
+
+namespace {
+
+// "" where there is none, which a resume says.
+std::filesystem::path ConfigOf(const std::filesystem::path& run) try {
+  return NewestConfig(run);
+} catch (const Error&) {
+  return "";
+}
+
+}  // namespace
 
 int RunResume(int argc, char** argv) {
   CLI::App app(
@@ -51,8 +63,9 @@ int RunResume(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (steps > 0) request.overrides.push_back("steps=" + std::to_string(steps));
-  request.cluster = JoinCluster();
-  const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
+  const StopSignal stop;
+  request.cluster =
+      JoinCluster({.directory = path, .config = ConfigOf(path), .overrides = request.overrides});
   Console console(OutputOf(*request.cluster));
   try {
     const ExitCode code = Session::Resume(path, request, console).Train();

@@ -64,8 +64,10 @@ int RunTrain(int argc, char** argv) {
   if (allow_new_rows >= 0) request.overrides.push_back("allow_new_rows=" + std::to_string(allow_new_rows));
   if (allow_unknown_vocabulary) request.overrides.emplace_back("allow_unknown_vocabulary=true");
 
-  request.cluster = JoinCluster();
-  const StopSignal stop;  // whoever waits for the others is ended by a signal as any command
+  const StopSignal stop;
+  request.cluster = JoinCluster({.directory = out.is_named() ? out.path() : "",
+                                 .config = request.config,
+                                 .overrides = request.overrides});
   Cluster& cluster = *request.cluster;
   const std::filesystem::path path =
       SharedPath(cluster, out.is_named() ? out.path() : DefaultRunPath(request.config));

@@ -1,0 +1,497 @@
+#include <medley/cluster/meeting.h>
+
+#include <dlfcn.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include <medley/base/interrupt.h>
+#include <medley/base/suggest.h>
+#include <medley/cluster/backend_group.h>
+#include <medley/cluster/local_address.h>
+#include <medley/cluster/patient_call.h>
+#include <medley/cluster/store_group.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+using std::chrono::milliseconds;
+
+constexpr const char *kRunKey = "medley/run", *kHereKey = "here";
+// Of one try to reach a host; between two looks at the store, and later.
+constexpr milliseconds kCall{2000}, kLook{20}, kLater{200};
+constexpr int kTries = 3;  // with what listens there and is no store
+
+std::string KeyOfRank(std::int64_t rank) { return "rank/" + std::to_string(rank); }
+
+std::string NewKey() {
+  std::random_device random;
+  return std::to_string((std::uint64_t{random()} << 32) | random());
+}
+
+std::string StoreText(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::vector<std::uint8_t> StoreBytes(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string DurationWords(milliseconds time) {
+  const auto seconds = time.count() / 1000;
+  return seconds >= 60 && seconds % 60 == 0 ? std::to_string(seconds / 60) + " min"
+                                            : std::to_string(seconds) + " s";
+}
+
+// Whether somebody called; the last word of a call may still be under way.
+bool Comes(const Descriptor& listening) {
+  constexpr int kLooks = 25;
+  for (int look = 0; look < kLooks; ++look) {
+    if (Accept(listening).ok()) return true;
+    std::this_thread::sleep_for(kLook);
+  }
+  return false;
+}
+
+std::optional<Announcement> ParsedAnnouncement(const std::string& text) {
+  try {
+    return AnnouncementFrom(json::parse(text));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// While it lives, c10d writes none of its warnings, with stacks, of connections that fail: they are told in
+// words. The number is libc10's, where that has its own log and not glog.
+class QuietC10d {
+ public:
+  QuietC10d() {
+    if (level_ != nullptr) before_ = std::atomic_ref(*level_).exchange(kFatal);
+  }
+  ~QuietC10d() {
+    if (level_ != nullptr) std::atomic_ref(*level_) = before_;
+  }
+  QuietC10d(const QuietC10d&) = delete;
+  QuietC10d& operator=(const QuietC10d&) = delete;
+
+ private:
+  static constexpr int kFatal = 3;
+  int* level_ = static_cast<int*>(::dlsym(RTLD_DEFAULT, "FLAGS_caffe2_log_level"));
+  int before_ = 0;
+};
+
+class MeetingSearch {
+ public:
+  MeetingSearch(const RankPlace& place, const MeetingTerms& terms)
+      : place_(place),
+        terms_(terms),
+        lifeline_(std::make_shared<Lifeline>()),
+        own_(Announce(place, terms.run)),
+        begin_(Clock::now()),
+        speaks_(begin_ + terms.first_words) {
+    own_.lifeline = lifeline_->port();
+  }
+
+  Meeting Run() {
+    try {
+      return Find();
+    } catch (const Error& error) {
+      if (!told_) Tell(own_.Words() + ": " + error.what(), error.code());
+      throw;
+    }
+  }
+
+ private:
+  Meeting Find() {
+    tcp_ = place_.rank == 0 && !place_.store_is_kept ? OpenAsFirst() : OpenAsOther();
+    own_.address = AddressOrNone();
+    place_.rank == 0 ? Begin() : Join();
+    return Connect(All());
+  }
+
+  // The store.
+  StorePtr OpenAsFirst();
+  StorePtr OpenAsOther();
+  StorePtr Try(const std::string& host, bool keeps);
+  std::string WhoListens(const std::string& host);
+  std::string AddressOrNone() const;
+  // What is asked of a store that others may keep.
+  template <typename Question>
+  auto Ask(Question question);
+
+  // Those in it.
+  void Begin();
+  void Join();
+  void Claim();
+  std::vector<Announcement> All();
+  void LookWhoIsHere();
+  Meeting Connect(std::vector<Announcement> all);
+  [[noreturn]] void Refuse(const std::string& words);
+
+  // While it waits.
+  void Heed();
+  void HeedNotes();
+  void HeedLines();
+  void Wait(milliseconds time);
+  void SpeakIfDue();
+  std::string Where() const { return place_.host + ":" + std::to_string(place_.port); }
+  std::string Words();
+  std::string Advice() const;
+  void Tell(const std::string& words, ExitCode code);
+
+  const RankPlace place_;
+  const MeetingTerms terms_;
+  std::shared_ptr<Lifeline> lifeline_;
+  Announcement own_;
+  Clock::time_point begin_, speaks_;
+  StorePtr tcp_, store_;                       // all of it; this run's part
+  std::string problem_;                        // why rank 0 is not reached
+  std::map<std::int64_t, Announcement> here_;  // as far as this process knows
+  std::map<std::int64_t, Descriptor> lines_;   // rank 0's to all others, theirs to it
+  bool is_of_the_run_ = false, told_ = false;
+};
+
+template <typename Question>
+auto MeetingSearch::Ask(Question question) {
+  const StorePtr store = store_ ? store_ : tcp_;
+  try {
+    return CallPatiently([store, question] { return question(*store); }, [this] { Heed(); });
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    Heed();  // it may be known who went
+    throw PeerError("rank " + std::to_string(place_.rank) + " lost the store at " + Where() + " (" +
+                    C10dWords(error) + "): who kept it ended. Start all processes again");
+  }
+}
+
+void MeetingSearch::Heed() {
+  if (InterruptRequested()) {
+    Tell(own_.Words() + " was asked to stop before all processes were there", ExitCode::kInterrupted);
+    throw Error("interrupted before all processes were there; nothing was begun", ExitCode::kInterrupted);
+  }
+  HeedNotes();
+  HeedLines();
+  if (Clock::now() - begin_ >= terms_.limit) throw PeerError(Words() + ". " + Advice());
+  SpeakIfDue();
+}
+
+// One of them ends, and says why all do.
+void MeetingSearch::HeedNotes() {
+  if (own_.key.empty()) return;
+  for (const json& note : lifeline_->TakeNotes(own_.key)) {
+    if (!note.contains("words")) continue;
+    const std::string words = note.at("words").get<std::string>();
+    const auto code = static_cast<ExitCode>(note.at("code").get<int>());
+    Tell(words, code);
+    throw Error(words, code);
+  }
+}
+
+void MeetingSearch::HeedLines() {
+  for (const auto& [rank, line] : lines_) {
+    if (IsOpen(line)) continue;
+    constexpr milliseconds kLastNotes{200};  // what it told before it went, on another line
+    if (rank == 0) std::this_thread::sleep_for(kLastNotes);
+    HeedNotes();
+    const std::string words = here_.at(rank).Words() + " ended before all processes had found each other";
+    Tell(words, ExitCode::kPeerFailed);
+    throw PeerError(words + ". Its own words say why; start all again");
+  }
+}
+
+void MeetingSearch::Wait(milliseconds time) {
+  const auto end = Clock::now() + time;
+  do {
+    Heed();
+    std::this_thread::sleep_for(std::min(time, kLook));
+  } while (Clock::now() < end);
+}
+
+void MeetingSearch::SpeakIfDue() {
+  if (Clock::now() < speaks_) return;
+  speaks_ += terms_.later_words;
+  terms_.say(Words() + " (start_timeout: " + DurationWords(terms_.limit) + ")");
+}
+
+std::string MeetingSearch::Words() {
+  const std::string self = place_.rank == 0 ? "" : "rank " + std::to_string(place_.rank) + ": ";
+  if (here_.empty() || !problem_.empty())
+    return self + (place_.rank == 0 && !place_.store_is_kept
+                       ? problem_
+                       : "waits for rank 0 at " + Where() + (problem_.empty() ? "" : " (" + problem_ + ")"));
+  std::vector<std::string> here, missing;
+  for (std::int64_t rank = 0; rank < place_.size; ++rank) {
+    const auto found = here_.find(rank);
+    if (found == here_.end()) {
+      missing.push_back(std::to_string(rank));
+    } else {
+      here.push_back("rank " + std::to_string(rank) + " on " + found->second.host);
+    }
+  }
+  std::string words = self + std::to_string(here.size()) + " of " + std::to_string(place_.size) +
+                      " processes are here (" + JoinFew(here) + "); ";
+  if (missing.empty()) return words + "they connect to each other";
+  return words + "waits for rank " + JoinFew(missing) + " at " + Where();
+}
+
+std::string MeetingSearch::Advice() const {
+  return "They did not come within start_timeout, " + DurationWords(terms_.limit) +
+         ". Start each with its RANK, from 0 to " + std::to_string(place_.size - 1) +
+         ", all with WORLD_SIZE=" + std::to_string(place_.size) + ", MASTER_ADDR=" + place_.host +
+         " (an address of rank 0's machine) and MASTER_PORT=" + std::to_string(place_.port) +
+         ", as medley launch, torchrun and srun do; or give them longer: start_timeout=SECONDS";
+}
+
+void MeetingSearch::Tell(const std::string& words, ExitCode code) {
+  if (told_ || !is_of_the_run_) return;
+  told_ = true;
+  for (const auto& [rank, line] : lines_)
+    LeaveNote(line, own_.key, json::object({{"words", words}, {"code", static_cast<int>(code)}}));
+}
+
+void MeetingSearch::Refuse(const std::string& words) {
+  is_of_the_run_ = own_.start_is_known && !here_.empty() && here_.begin()->second.start == own_.start;
+  Tell(words, ExitCode::kBadInput);
+  told_ = true;
+  throw InputError(words);
+}
+
+std::string MeetingSearch::AddressOrNone() const {
+  try {
+    return LocalAddress(place_.host, place_.port);
+  } catch (const InputError&) {  // told where another machine has to reach this one
+    return "";
+  }
+}
+
+// Its connections may wait without an end.
+StorePtr MeetingSearch::Try(const std::string& host, bool keeps) {
+  const auto deadline = Clock::now() + terms_.answer;
+  RankPlace place = place_;
+  place.host = host;
+  return CallPatiently([place, keeps, limit = terms_.answer] { return OpenTcpStore(place, keeps, limit); },
+                       [&] {
+                         Heed();
+                         if (Clock::now() > deadline) throw std::runtime_error("no answer");
+                       });
+}
+
+// Rank 0 reaches its own store by the name that the others have: where that leads elsewhere, they would
+// wait for ever.
+StorePtr MeetingSearch::OpenAsFirst() {
+  for (bool is_new = true;; is_new = false) {
+    const Descriptor listening = Listen(place_.port);
+    const int error = listening.ok() ? 0 : errno;
+    if (error == EADDRINUSE)
+      throw InputError(
+          "port " + std::to_string(place_.port) +
+          " of this machine, by which the processes of the run are to find each other, is in use by " +
+          WhoListens("127.0.0.1") +
+          ". Give this run another one: MASTER_PORT, the same for all its processes, or medley launch "
+          "--port");
+    if (error != 0)
+      throw InputError("port " + std::to_string(place_.port) + " of this machine cannot be had: " +
+                       std::strerror(error) + ". Choose another MASTER_PORT");
+    const std::string host = place_.host;
+    const Call call =
+        CallPatiently([host, port = place_.port] { return CallTo(host, port, kCall); }, [this] { Heed(); });
+    if (call.ok() && Comes(listening)) break;
+    problem_ = "rank 0 runs on " + own_.host + ", and " + Where() + " does not lead there (" +
+               (call.ok() ? "another machine answers, with " + WhoListens(host) : call.problem) +
+               "): the others do not find it. MASTER_ADDR has to be an address of rank 0's machine";
+    if (call.ok()) throw InputError(problem_);
+    if (is_new) speaks_ = Clock::now();
+    Wait(kCall);
+  }
+  problem_.clear();
+  try {
+    return Try(place_.host, true);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error("the store of the run cannot be opened at " + Where() + ": " + C10dWords(error));
+  }
+}
+
+// Words about the run whose store is there, or what else is.
+std::string MeetingSearch::WhoListens(const std::string& host) {
+  try {
+    const StorePtr store = Try(host, false);
+    const auto text = CallPatiently(
+        [store] { return store->check({kRunKey}) ? StoreText(store->get(kRunKey)) : std::string(); },
+        [this] { Heed(); });
+    const auto other = ParsedAnnouncement(text);
+    return other ? other->LongWords() : "the store of another launcher";
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {
+    return "another program";
+  }
+}
+
+StorePtr MeetingSearch::OpenAsOther() {
+  for (int tries = 0;;) {
+    const std::string host = place_.host;
+    const Call call =
+        CallPatiently([host, port = place_.port] { return CallTo(host, port, kCall); }, [this] { Heed(); });
+    if (!call.has_address && problem_.empty()) speaks_ = Clock::now();  // it is likely mistyped
+    problem_ = call.problem;
+    if (call.ok()) {
+      try {
+        StorePtr store = Try(place_.host, false);
+        problem_.clear();
+        return store;
+      } catch (const Error&) {
+        throw;
+      } catch (const std::exception& error) {
+        problem_ = "what listens there is no store: " + C10dWords(error);
+        if (++tries == kTries)
+          throw InputError(
+              "at " + Where() + " something listens that does not answer as rank 0 of a run (" +
+              C10dWords(error) +
+              "). Is it another program's port? Give all processes of the run another MASTER_PORT");
+      }
+    }
+    Wait(kLater);
+  }
+}
+
+// Only one that is gone has its place taken: its launcher kept the store, and starts all of them anew.
+void MeetingSearch::Begin() {
+  own_.key = NewKey();
+  const std::string text = ToJson(own_).dump();
+  std::string expected;
+  for (;;) {
+    const std::string now = Ask([=](c10d::Store& store) {
+      return StoreText(store.compareSet(kRunKey, StoreBytes(expected), StoreBytes(text)));
+    });
+    if (now == text) break;
+    const auto other = ParsedAnnouncement(now);
+    if (now != expected && other) {
+      const Call call = CallPatiently([other = *other, own = own_] { return CallTo(other, own, kCall); },
+                                      [this] { Heed(); });
+      if (call.ok())
+        throw InputError(other->LongWords() + " is at " + Where() +
+                         " already, so this process cannot be rank 0 there too. " + Advice());
+    }
+    expected = now;
+  }
+  store_ = c10::make_intrusive<c10d::PrefixStore>("medley/" + own_.key, tcp_);
+  here_.emplace(0, own_);
+  is_of_the_run_ = true;
+}
+
+void MeetingSearch::Join() {
+  for (milliseconds pause = kLook;; pause = kLater) {
+    const std::string text = Ask([](c10d::Store& store) {
+      return store.check({kRunKey}) ? StoreText(store.get(kRunKey)) : std::string();
+    });
+    if (const auto first = ParsedAnnouncement(text)) {
+      Call call = CallPatiently([first = *first, own = own_] { return CallTo(first, own, kCall); },
+                                [this] { Heed(); });
+      problem_ = call.ok() ? "" : first->Words() + " was there, and is not reached: " + call.problem;
+      if (call.ok()) {
+        own_.key = first->key;
+        here_.emplace(0, *first);
+        lines_.emplace(0, std::move(call.line));
+        break;
+      }
+    }
+    Wait(pause);
+  }
+  Claim();
+}
+
+void MeetingSearch::Claim() {
+  const Announcement& first = here_.at(0);
+  if (const std::string why = WhyAStranger(first, own_); !why.empty())
+    Refuse("this process, " + own_.LongWords() + ", found at " + Where() +
+           " a run that it does not belong to: " + first.LongWords() + "; " + why +
+           ". Give each run a MASTER_PORT of its own; all processes of a run need the same");
+  store_ = c10::make_intrusive<c10d::PrefixStore>("medley/" + own_.key, tcp_);
+  const std::string key = KeyOfRank(own_.rank), text = ToJson(own_).dump();
+  const std::string now =
+      Ask([=](c10d::Store& store) { return StoreText(store.compareSet(key, {}, StoreBytes(text))); });
+  if (now != text) {
+    const auto other = ParsedAnnouncement(now);
+    Refuse((other ? other->LongWords() : "rank " + std::to_string(own_.rank)) + " is at " + Where() +
+           " already, so this process (" + own_.host + ", " + std::to_string(own_.pid) +
+           ") cannot be it too. Each process needs a RANK of its own, each run a MASTER_PORT of its own");
+  }
+  is_of_the_run_ = true;
+  here_.emplace(own_.rank, own_);
+  Ask([](c10d::Store& store) { return store.add(kHereKey, 1); });
+}
+
+void MeetingSearch::LookWhoIsHere() {
+  const auto others = Ask([](c10d::Store& store) { return store.add(kHereKey, 0); });
+  if (others + 1 == std::ssize(here_)) return;
+  std::vector<std::string> texts = Ask([size = own_.size, known = here_](c10d::Store& store) {
+    std::vector<std::string> found;
+    for (std::int64_t rank = 1; rank < size; ++rank) {
+      if (known.count(rank) == 0 && store.check({KeyOfRank(rank)}))
+        found.push_back(StoreText(store.get(KeyOfRank(rank))));
+    }
+    return found;
+  });
+  for (const std::string& text : texts) {
+    const auto other = ParsedAnnouncement(text);
+    if (!other) continue;
+    here_.emplace(other->rank, *other);
+    if (own_.rank != 0) continue;
+    Call call =
+        CallPatiently([other = *other, own = own_] { return CallTo(other, own, kCall); }, [this] { Heed(); });
+    if (!call.ok() && !call.refused)
+      throw PeerError("rank 0 (" + own_.host + ") does not reach " + other->Words() + " at " +
+                      other->address + ", port " + std::to_string(other->lifeline) + " (" + call.problem +
+                      "). Processes of a run have to reach each other at any port; is a firewall between "
+                      "these machines?");
+    lines_.emplace(other->rank, std::move(call.line));  // where it is closed, it is gone
+  }
+}
+
+std::vector<Announcement> MeetingSearch::All() {
+  for (milliseconds pause = kLook;;
+       pause = Clock::now() - begin_ < std::chrono::seconds(2) ? kLook : kLater) {
+    LookWhoIsHere();
+    if (std::ssize(here_) == own_.size) break;
+    Wait(pause);
+  }
+  std::vector<Announcement> all;
+  for (const auto& [rank, one] : here_) all.push_back(one);
+  return all;
+}
+
+Meeting MeetingSearch::Connect(std::vector<Announcement> all) {
+  begin_ = Clock::now();
+  auto peers = std::make_shared<Peers>(std::move(all), own_.rank, lifeline_);
+  const std::string address = peers->AreOnOneMachine() ? "127.0.0.1" : LocalAddress(place_.host, place_.port);
+  store_->setTimeout(terms_.limit);
+  const StorePtr store = store_;
+  const RankPlace place = place_;
+  const milliseconds limit = terms_.limit;
+  std::unique_ptr<Group> group = CallPatiently(
+      [=] {
+        std::unique_ptr<Group> made = JoinGloo(store, place.rank, place.size, address, limit, peers);
+        Barrier(*made);
+        return made;
+      },
+      [this] { Heed(); });
+  return {.store = store_, .group = std::move(group), .peers = std::move(peers)};
+}
+
+}  // namespace
+
+Meeting Meet(const RankPlace& place, const MeetingTerms& terms) {
+  const QuietC10d quiet;
+  return MeetingSearch(place, terms).Run();
+}
+
+}  // namespace medley
