@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -29,7 +30,7 @@ std::string Rank(const Announcement& one) { return "rank " + std::to_string(one.
 std::string FirstDifference(const Facts& first, const Facts& other) {
   for (std::size_t i = 0; i < first.size() && i < other.size(); ++i) {
     if (first[i] != other[i])
-      return "its " + other[i].first + " is " + (other[i].second.empty() ? "none" : other[i].second) +
+      return "its " + other[i].first + ": " + (other[i].second.empty() ? "none" : other[i].second) +
              ", not " + (first[i].second.empty() ? "none" : first[i].second);
   }
   return "";
@@ -40,12 +41,11 @@ std::string FirstDifference(const Facts& first, const Facts& other) {
 std::string Announcement::Words() const { return Rank(*this) + " (" + Where(*this) + ")"; }
 
 std::string Announcement::LongWords() const {
-  std::string of;
-  for (const auto& [name, value] : run) {
-    if (!value.empty()) of += " " + name + " " + value + ",";
-  }
-  return Rank(*this) + " of " + std::to_string(size) + " (" + (of.empty() ? "" : of.substr(1) + " ") +
-         Where(*this) + ", since " + since + ")";
+  const auto named =
+      std::find_if(run.begin(), run.end(), [](const auto& fact) { return !fact.second.empty(); });
+  return Rank(*this) + " of " + std::to_string(size) + " (" +
+         (named == run.end() ? "" : named->first + " " + named->second + ", ") + Where(*this) + ", since " +
+         since + ")";
 }
 
 Announcement Announce(const RankPlace& place, Facts run) {

@@ -32,7 +32,7 @@ struct Announcement {
   bool operator==(const Announcement&) const = default;
   // "rank 1 (host node2, process 4711)"
   std::string Words() const;
-  // "rank 1 of 3 of the run in runs/a (host node2, process 4711, since 2026-03-01T12:34:56Z)"
+  // With the first of what tells the run: "rank 1 of 3 (directory /runs/a, host node2, process 4711, since ...)"
   std::string LongWords() const;
 };
 

@@ -178,7 +178,7 @@ void MeetingSearch::Heed() {
   }
   HeedNotes();
   HeedLines();
-  if (Clock::now() - begin_ >= terms_.limit) throw PeerError(Words() + ". " + Advice());
+  if (Clock::now() - begin_ >= terms_.limit) throw PeerError(Words() + ", but " + Advice());
   SpeakIfDue();
 }
 
@@ -242,9 +242,9 @@ std::string MeetingSearch::Words() {
 }
 
 std::string MeetingSearch::Advice() const {
-  return "They did not come within start_timeout, " + DurationWords(terms_.limit) +
-         ". Start each with its RANK, from 0 to " + std::to_string(place_.size - 1) +
-         ", all with WORLD_SIZE=" + std::to_string(place_.size) + ", MASTER_ADDR=" + place_.host +
+  return "start_timeout, " + DurationWords(terms_.limit) + ", is over. Start each with its RANK, from 0 to " +
+         std::to_string(place_.size - 1) + ", all with WORLD_SIZE=" + std::to_string(place_.size) +
+         ", MASTER_ADDR=" + place_.host +
          " (an address of rank 0's machine) and MASTER_PORT=" + std::to_string(place_.port) +
          ", as medley launch, torchrun and srun do; or give them longer: start_timeout=SECONDS";
 }
@@ -379,7 +379,8 @@ void MeetingSearch::Begin() {
                                       [this] { Heed(); });
       if (call.ok())
         throw InputError(other->LongWords() + " is at " + Where() +
-                         " already, so this process cannot be rank 0 there too. " + Advice());
+                         " already, so this process cannot be rank 0 there too. Give each run a MASTER_PORT "
+                         "of its own, and one process of each RANK=0");
     }
     expected = now;
   }

@@ -161,7 +161,7 @@ TEST_F(MeetingOfRanks, RefusesStrangersByNameAndGoesOn) {
     launched.place.generation = "job/0";
     launched.place.generation_is_own = true;
     for (const auto& [stranger, why] : {std::pair{&larger, "it was started as one of 3 processes, not of 2"},
-                                        {&elsewhere, "its directory is /runs/b, not /runs/a"},
+                                        {&elsewhere, "its directory: /runs/b, not /runs/a"},
                                         {&launched, "another launch ('job/0', not 'none/0')"}}) {
       const auto end = stranger->Meet(1);
       EXPECT_EQ(end.code, ExitCode::kBadInput) << end.words;
