@@ -39,7 +39,7 @@ set(_medley_public
   testing/training_context.h
   weights/safetensors.h)
 
-set(_medley_embedding base/interrupt.h session/session.h train/stop_signal.h)
+set(_medley_embedding base/interrupt.h base/stop_signal.h session/session.h)
 
 # Appends to `found` the headers below core/ that are reached from `header`, itself too.
 function(_medley_reach header found)

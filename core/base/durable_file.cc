@@ -13,6 +13,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/input_file.h>
+#include <medley/base/passing_files.h>
 #include <medley/base/printable.h>
 
 namespace medley {
@@ -169,6 +170,7 @@ void ReplaceFile(const fs::path& path, const std::function<void(NewFile&)>& writ
   const fs::path aside =
       path.parent_path() / (".tmp-" + path.filename().string() + "-" + std::to_string(::getpid()));
   ::unlink(aside.c_str());
+  const PassingFile passing(aside);
   try {
     NewFile file(aside);
     write(file);

@@ -24,7 +24,8 @@ fs::path WithoutSlash(const fs::path& folder) {
 NewFolder::NewFolder(const fs::path& folder)
     : folder_(WithoutSlash(folder)),
       path_(folder_.parent_path() /
-            std::string(".").append(folder_.filename().string() + "." + std::to_string(::getpid()))) {
+            std::string(".").append(folder_.filename().string() + "." + std::to_string(::getpid()))),
+      passing_(path_) {
   RemoveAll(path_);
   CreateDirectories(path_);
 }

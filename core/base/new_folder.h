@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <medley/base/passing_files.h>
+
 namespace medley {
 
 // A folder that is filled beside its place and is there only once it is whole: one that never gets there
@@ -21,6 +23,7 @@ class NewFolder {
 
  private:
   std::filesystem::path folder_, path_;
+  PassingFile passing_;
 };
 
 }  // namespace medley

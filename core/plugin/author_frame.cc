@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <medley/base/files.h>
+#include <medley/base/next_command.h>
 
 namespace medley {
 namespace {
@@ -53,15 +54,9 @@ std::vector<CallPlace> PlacesIn(const std::string& backtrace, const std::string&
   return places;
 }
 
-std::string ShellQuoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // Pairs of lines, function and "file:line", the innermost first; nothing where there is no such program.
 std::string Addr2line(const std::vector<CallPlace>& places) {
-  std::string command = "addr2line -Cfie " + ShellQuoted(places.front().library);
+  std::string command = "addr2line -Cfie " + ShellWord(places.front().library);
   for (const CallPlace& place : places) command += " " + Hex(place.offset);
   command += " 2>/dev/null";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> output(popen(command.c_str(), "r"), &pclose);

@@ -84,6 +84,9 @@ void SayHowFilesAreRead(const Run& run, Console& console);
 // Gives a run that begins the weights that its config names; returns words about each kind. Where it throws
 // some parameters may have theirs and others not.
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console);
+// From here on that is what the process says last, however it ends: what is done of the run stands on the
+// disk.
+void SayThatAResumeGoesOn(const std::filesystem::path& run);
 // run.json and the resolved config, of a start that goes on after so many steps; `unevaluated`: before the
 // last of them is evaluated.
 void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t step, bool unevaluated);

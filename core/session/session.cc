@@ -20,6 +20,23 @@ fs::path CheckpointsOf(const std::shared_ptr<Cluster>& cluster, const fs::path& 
   return ClusterOf(cluster)->is_first() ? fs::path() : run;
 }
 
+// What an interrupt leaves is said, and it passes.
+template <typename Work>
+auto BeforeTheFirstStep(const char* what_is_left, Console& console, const Work& work) {
+  try {
+    return work();
+  } catch (const Interrupted&) {
+    console.Say(std::string("interrupted before the first step: ") + what_is_left);
+    throw;
+  }
+}
+
+std::unique_ptr<SessionParts> BeginSaying(const BeginRequest& request, const fs::path& directory,
+                                          const RepeatedRun* repeated, Console& console) {
+  return BeforeTheFirstStep("nothing was trained, and nothing is saved", console,
+                            [&] { return BeginRun(request, directory, repeated, console); });
+}
+
 // A start of the repeated run but its first one, with the plan that it had.
 ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
                   std::shared_ptr<const RunDirectory> directory, const fs::path& run,
@@ -55,8 +72,11 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
                           const ResumeRequest& request, Console& console) {
   console.LogTo(directory->path() / kConsoleLog);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
-  return ResumeRun(std::move(directory), {.request = request, .run = CheckpointsOf(request.cluster, run)},
-                   console);
+  const ResumeStart start{.request = request, .run = CheckpointsOf(request.cluster, run)};
+  ResumedRun resumed = BeforeTheFirstStep(
+      "the run is as it was", console, [&] { return ResumeRun(std::move(directory), start, console); });
+  if (resumed.parts) SayThatAResumeGoesOn(run);
+  return resumed;
 }
 
 Session::Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step)
@@ -65,7 +85,7 @@ Session::Session(Session&& other) noexcept = default;
 Session::~Session() = default;
 
 Session Session::Begin(const BeginRequest& request, const fs::path& directory, Console& console) {
-  return {directory, BeginRun(request, directory, nullptr, console)};
+  return {directory, BeginSaying(request, directory, nullptr, console)};
 }
 
 Session Session::Resume(const fs::path& path, const ResumeRequest& request, Console& console) {
@@ -78,7 +98,7 @@ Session Session::Resume(const fs::path& path, const ResumeRequest& request, Cons
 ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const fs::path& path,
                          Console& console) {
   const RepeatedRun repeated(old);
-  auto parts = BeginRun(request, path, &repeated, console);
+  auto parts = BeginSaying(request, path, &repeated, console);
   const std::shared_ptr<const RunDirectory> directory = parts->directory;
   ExitCode code = parts->trainer.Train();
   const auto goes_on = [&] { return code == ExitCode::kDone || code == ExitCode::kSomethingDropped; };

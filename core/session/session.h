@@ -56,14 +56,13 @@ struct ResumeRequest {
 class Session {
  public:
   // Checks every file, plans and makes the directory; nothing is trained so far. Where it throws nothing is
-  // left behind, but where a file of the new directory could not be written: that stays. An interrupt while
-  // it plans is an Error too, and not Interrupted: there is no run to go on with. Keeps the reference to the
-  // console.
+  // left behind, but where a file of the new directory could not be written: that stays, and the same can
+  // begin there again. So it is where it was interrupted (Interrupted). Keeps the reference to the console.
   static Session Begin(const BeginRequest& request, const std::filesystem::path& directory, Console& console);
   // From its newest whole checkpoint, or an older one, with the edits of its weights file. One that is to go
   // beyond the end of its decay goes on from where that began. Of a run whose
   // steps are all done it says so: Train then has nothing to do. Where it throws, the run can be resumed as
-  // before: what was trained is as it was; so it is where it was interrupted while it planned (Interrupted).
+  // before: what was trained is as it was; so it is where it was interrupted (Interrupted).
   // Keeps the reference to the console.
   static Session Resume(const std::filesystem::path& directory, const ResumeRequest& request,
                         Console& console);

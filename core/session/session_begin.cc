@@ -3,6 +3,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/next_command.h>
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
@@ -53,16 +54,6 @@ std::vector<std::string> WhatChangesTraining(const RunInputs& inputs) {
     if (setting.changes_training) words.push_back(std::move(setting.words));
   }
   return words;
-}
-
-// Not 130: that number promises a saved run.
-template <typename Work>
-void BeforeTheFirstStep(const Work& work) {
-  try {
-    work();
-  } catch (const Interrupted&) {
-    throw Error("interrupted before the first step; nothing was trained and nothing is saved");
-  }
 }
 
 // A new run's own weights file. Whatever log of its changes lies there is another run's.
@@ -124,6 +115,10 @@ std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   return words;
 }
 
+void SayThatAResumeGoesOn(const fs::path& run) {
+  SetNextCommand(WithAsManyProcesses("medley resume " + ShellWord(run.string())));
+}
+
 void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t step, bool unevaluated) {
   nlohmann::ordered_json record = RunRecord(run);
   record["step"] = step;
@@ -145,10 +140,8 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   const std::shared_ptr<Cluster> cluster = ClusterOf(request.cluster);
   RunInputs inputs = InputsOf(request, repeated);
   if (cluster->is_first()) RunDirectory::CheckFree(at);
-  BeforeTheFirstStep([&] {
-    cluster->FirstAlone(
-        [&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
-  });
+  cluster->FirstAlone(
+      [&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * inputs.checked.run.threads, Cores());
   const std::vector<std::string> odd = WhatChangesTraining(inputs);
@@ -159,9 +152,8 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   if (!threads.empty()) console.Warn(threads);
   for (const std::string& words : odd) console.Warn(words);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
-  BeforeTheFirstStep([&] {
-    planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
-  });
+  planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
+  if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   std::shared_ptr<const RunDirectory> directory;
   cluster->FirstAlone([&] {
     ClearRankDirectory(*cluster, at);
@@ -186,6 +178,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
     start.script = repeated->ScriptOf(0);
   }
   RecordStart(run, *directory, 0, false);
+  SayThatAResumeGoesOn(at);
   return std::make_unique<SessionParts>(directory, std::move(planned), std::move(log), std::move(start),
                                         console);
 }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/base/interrupt.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/go_back.h>
@@ -193,18 +192,6 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
           .changes = std::move(changes)};
 }
 
-// Work that changes nothing of the run.
-template <typename Work>
-void Prepare(const fs::path& directory, Console& console, const Work& work) {
-  try {
-    work();
-  } catch (const Interrupted&) {
-    console.Say("interrupted before the first step; the run is as it was, medley resume " +
-                directory.string() + " goes on");
-    throw;
-  }
-}
-
 void SayWhatBecameOf(const std::vector<InputChange>& files, Console& console) {
   for (const InputChange& file : files)
     console.Say(file.any() ? "changed, as --allow-changed allows: " + file.Words()
@@ -259,9 +246,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
                 " --steps N (N in all)");
     return {nullptr, step};
   }
-  Prepare(path, console, [&] {
-    const CheckedRun& checked = read.inputs.checked;
-    cluster->FirstAlone([&] { CheckDataFiles(checked.run, checked.curriculum, read.inputs.registry); });
+  cluster->FirstAlone([&] {
+    CheckDataFiles(read.inputs.checked.run, read.inputs.checked.curriculum, read.inputs.registry);
   });
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * read.inputs.checked.run.threads, Cores());
@@ -286,10 +272,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   }
   Admission& admission = planned->admission;
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
-  Prepare(path, console, [&] {
-    admission.PlanNamed("", {.directory = path});
-    if (read.edit && admission.Learn(*read.edit)) admission.Admit(*read.edit);
-  });
+  admission.PlanNamed("", {.directory = path});
+  if (read.edit && admission.Learn(*read.edit)) admission.Admit(*read.edit);
   if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
   admission.SaveIn(path);
   ReplaceDamagedLog(path, read.weights, console);

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/next_command.h>
 #include <medley/report/table.h>
 #include <medley/train/sound_checkpoint.h>
 
@@ -11,7 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Resume(const fs::path& run) { return "medley resume " + run.string(); }
+std::string Resume(const fs::path& run) {
+  return WithAsManyProcesses("medley resume " + ShellWord(run.string()));
+}
 
 fs::path FreeSibling(const fs::path& run) {
   int n = 2;
@@ -20,27 +23,32 @@ fs::path FreeSibling(const fs::path& run) {
 }
 
 // The step is a function of the weights and the rows: done again, it fails again, at any learning rate.
-std::string AfterDivergence(double learning_rate, const fs::path& run, std::int64_t step) {
+Remedy AfterDivergence(double learning_rate, const fs::path& run, std::int64_t step) {
   const std::string again =
       "a resume from it fails at the same rows, unless the task or its data were wrong "
       "and are mended; ";
-  if (step == 0) return again + "then " + Resume(run) + " goes on";
+  const std::string resume = Resume(run);
+  if (step == 0) return {again + "then " + resume + " goes on", resume};
   const std::string rate = " optimizer.learning_rate=" + FormatNumber(learning_rate / 10);
-  if (const std::optional<std::int64_t> sound = SoundCheckpoint(run, step))
-    return again + Resume(run) + " --from " + std::to_string(*sound) + rate +
-           " goes on from the newest checkpoint before the losses rose";
-  return again + "no checkpoint from before the losses rose is there, so medley train " +
-         (run / "config.resolved.json").string() + " --out " + FreeSibling(run).string() + rate +
-         " begins anew";
+  if (const std::optional<std::int64_t> sound = SoundCheckpoint(run, step)) {
+    const std::string back = resume + " --from " + std::to_string(*sound) + rate;
+    return {again + back + " goes on from the newest checkpoint before the losses rose", back};
+  }
+  const std::string anew = WithAsManyProcesses(
+      "medley train " + ShellWord((run / "config.resolved.json").string()) + " --out " +
+      ShellWord(FreeSibling(run).string()) + rate);
+  return {again + "no checkpoint from before the losses rose is there, so " + anew + " begins anew", anew};
 }
 
 }  // namespace
 
-std::string RemedyFor(const Failure& failure, double learning_rate, const fs::path& run, std::int64_t step) {
+Remedy RemedyFor(const Failure& failure, double learning_rate, const fs::path& run, std::int64_t step) {
   if (failure.diverged) return AfterDivergence(learning_rate, run, step);
-  if (failure.code != ExitCode::kBadInput) return Resume(run) + " goes on from there";
-  return "mend what is wrong, then " + Resume(run) +
-         " goes on from there; --allow-changed FILE names a file of the run that was mended";
+  const std::string resume = Resume(run);
+  if (failure.code != ExitCode::kBadInput) return {resume + " goes on from there", resume};
+  return {"mend what is wrong, then " + resume +
+              " goes on from there; --allow-changed FILE names a file of the run that was mended",
+          resume};
 }
 
 }  // namespace medley

@@ -8,9 +8,13 @@
 
 namespace medley {
 
-// How to go on with a run that this failure ended, after a step that is saved: a sentence without its end.
-// The commands in it work as they stand, where nothing is to be mended before.
-std::string RemedyFor(const Failure& failure, double learning_rate, const std::filesystem::path& run,
+// How to go on with a run: a sentence without its end, and the command that it comes to.
+struct Remedy {
+  std::string words, command;
+};
+// After this failure ended it, behind a step that is saved. The command works as it stands, where nothing is
+// to be mended before.
+Remedy RemedyFor(const Failure& failure, double learning_rate, const std::filesystem::path& run,
                       std::int64_t step);
 
 }  // namespace medley

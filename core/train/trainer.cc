@@ -12,6 +12,7 @@
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/next_command.h>
 #include <medley/base/suggest.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
@@ -504,8 +505,9 @@ void Trainer::SaveAndFail(const Failure& failure) {
         step_, evaluation_.evaluated(),
         failure.diverged ? CheckpointKeeper::Older::kStay : CheckpointKeeper::Older::kRotate);
     receipts_.Save();
-    words += ". Step " + std::to_string(step_) + " is saved; " +
-             RemedyFor(failure, run_.config.optimizer.learning_rate, run_path_, step_);
+    const Remedy remedy = RemedyFor(failure, run_.config.optimizer.learning_rate, run_path_, step_);
+    words += ". Step " + std::to_string(step_) + " is saved; " + remedy.words;
+    SetNextCommand(remedy.command);
   } catch (const std::exception& error) {
     words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(run_path_);
   }

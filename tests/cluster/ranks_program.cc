@@ -11,7 +11,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/session/parts.h>
 #include <medley/train/failure.h>
-#include <medley/train/stop_signal.h>
+#include <medley/base/stop_signal.h>
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include <medley/step/parameter_groups.h>
 #include <medley/train/admission.h>
 #include <medley/train/resumed_weights.h>
-#include <medley/train/stop_signal.h>
+#include <medley/base/stop_signal.h>
 #include <medley/train/trainer.h>
 #include <medley/weights/safetensors.h>
 

@@ -1,6 +1,6 @@
 #include <medley/checkpoint/load_weights.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/train/stop_signal.h>
+#include <medley/base/stop_signal.h>
 #include <medley/weights/safetensors.h>
 
 #include <csignal>

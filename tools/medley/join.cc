@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <medley/base/error.h>
+#include <medley/base/next_command.h>
 #include <medley/base/suggest.h>
 #include <medley/base/work_progress.h>
 #include <medley/config/run_config.h>
@@ -42,6 +43,7 @@ std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request) {
   if (cluster->is_first())
     std::fprintf(stderr, "%lld processes, started by %s\n", static_cast<long long>(place.size),
                  place.starter.c_str());
+  if (!cluster->is_first()) LeaveNextCommandToTheFirst();
   return cluster;
 }
 

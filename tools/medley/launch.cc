@@ -20,6 +20,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/cluster/line.h>
 
@@ -42,6 +43,9 @@ struct Process {
   bool killed = false;        // by the launcher, as it did not end
   fs::path error_file;
 
+  bool EndedWith(ExitCode code) const {
+    return status && WIFEXITED(*status) && WEXITSTATUS(*status) == static_cast<int>(code);
+  }
   bool Failed() const {
     if (!status) return false;
     if (!WIFEXITED(*status)) return true;
@@ -49,9 +53,7 @@ struct Process {
     return code != ExitCode::kDone && code != ExitCode::kSomethingDropped && code != ExitCode::kInterrupted;
   }
   // It is not alone in it: it lost another one.
-  bool LostAPeer() const {
-    return WIFEXITED(*status) && WEXITSTATUS(*status) == static_cast<int>(ExitCode::kPeerFailed);
-  }
+  bool LostAPeer() const { return EndedWith(ExitCode::kPeerFailed); }
 };
 
 // Of this machine, that nobody listens on now.
@@ -117,6 +119,7 @@ class Processes {
     return blamed;
   }
 
+  const std::vector<Process>& list() const { return list_; }
   const Process& at(std::size_t rank) const { return list_[rank]; }
 
  private:
@@ -160,21 +163,28 @@ class Processes {
   sigset_t watched_{}, before_{};
 };
 
-// What the process itself said.
-std::string OwnWords(const Process& process) {
+// What the process itself said: its "message", or the command that goes on, "next".
+std::string OwnWords(const Process& process, const char* which = "message") {
   try {
-    return nlohmann::json::parse(ReadFile(process.error_file)).at("message").get<std::string>();
+    return nlohmann::json::parse(ReadFile(process.error_file)).at(which).get<std::string>();
   } catch (const std::exception&) {
     return "";
   }
 }
 
-int Conclude(const Processes& processes, std::optional<std::size_t> blamed) {
-  if (!blamed) return WEXITSTATUS(*processes.at(0).status);
-  const Process& process = processes.at(*blamed);
+// As any of them knows it: the first may have been killed.
+void SayWhatGoesOn(const Processes& processes) {
+  for (const Process& process : processes.list()) {
+    SetNextCommand(OwnWords(process, "next"));
+    if (!NextCommand().empty()) return WriteNextCommand();
+  }
+}
+
+int Blame(const Processes& processes, std::size_t blamed) {
+  const Process& process = processes.at(blamed);
   const int status = *process.status;
   const std::string who =
-      "medley launch: rank " + std::to_string(*blamed) + " (process " + std::to_string(process.pid) + ") ";
+      "medley launch: rank " + std::to_string(blamed) + " (process " + std::to_string(process.pid) + ") ";
   if (process.killed) {
     std::fprintf(stderr, "%sdid not end with the others, and was killed\n", who.c_str());
     return static_cast<int>(ExitCode::kPeerFailed);
@@ -184,9 +194,20 @@ int Conclude(const Processes& processes, std::optional<std::size_t> blamed) {
                  WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return static_cast<int>(ExitCode::kPeerFailed);
   }
-  if (*blamed > 0)  // the first one's words are on the screen
+  if (blamed > 0)  // the first one's words are on the screen
     std::fprintf(stderr, "%sfailed: %s\n", who.c_str(), PrintableLines(OwnWords(process)).c_str());
   return WEXITSTATUS(status);
+}
+
+int Conclude(const Processes& processes, std::optional<std::size_t> blamed) {
+  if (!blamed) return WEXITSTATUS(*processes.at(0).status);
+  const auto was_interrupted = [](const Process& one) { return one.EndedWith(ExitCode::kInterrupted); };
+  if (processes.at(*blamed).LostAPeer() &&
+      std::any_of(processes.list().begin(), processes.list().end(), was_interrupted))
+    return static_cast<int>(ExitCode::kInterrupted);  // one alone was asked to, before they could agree
+  const int code = Blame(processes, *blamed);
+  SayWhatGoesOn(processes);
+  return code;
 }
 
 }  // namespace

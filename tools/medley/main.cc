@@ -2,6 +2,7 @@
 // medley_verbs.so and medley_check.so, which it opens when one of them is asked for.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,7 +29,9 @@
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/libraries.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
+#include <medley/base/stop_signal.h>
 #include <medley/base/suggest.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
@@ -176,12 +179,15 @@ int PrintHelp(std::ostream& out) {
                    JoinNames(verbs) + "; medley --help says what they do)");
 }
 
-// A scheduler's warnings (see StopSignal) would end the process where no run is under way, with nothing to
-// save: while it begins, and when it is over. They stay ignored where they were.
-void OutliveWarnings(const std::string& verb) {
-  if (verb != "train" && verb != "resume") return;
-  for (const int warning : {SIGUSR1, SIGUSR2}) {
-    if (std::signal(warning, [](int) {}) == SIG_IGN) std::signal(warning, SIG_IGN);
+// From the first line to the last: a signal that comes while libtorch is opened is heeded then, and one that
+// comes when the run is over ends nothing.
+void HandleSignals(const std::string& verb) {
+  if (verb == "train" || verb == "resume") {
+    static const StopSignal stop;  // never destroyed: see Leave
+  } else if (verb == kHiddenVerb) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever waits for what it finds is gone
+  } else {
+    LeaveAtSignals();
   }
 }
 
@@ -197,7 +203,7 @@ int RunAsked(int argc, char** argv) {
     return 0;
   }
   if (!IsVerb(verb)) RefuseVerb(verb);
-  OutliveWarnings(verb);
+  HandleSignals(verb);
   return RunVerb(verb, argc - 1, argv + 1);
 }
 
@@ -233,11 +239,12 @@ constexpr const char* kNoMemory =
     "out of memory: the system gives this process no more. Look at its limits (ulimit -v, a container's), or "
     "give it less to do";
 
-// For torchrun and medley launch: why this process ended, and when. Nothing where they ask for none.
+// For torchrun and medley launch: why this process ended, when, and what goes on. Nothing where they ask for none.
 void WriteErrorFile(const std::string& words) {
   const auto file = Environment("TORCHELASTIC_ERROR_FILE");
   if (!file) return;
-  const nlohmann::json error = {{"message", words}, {"timestamp", std::time(nullptr)}};
+  const nlohmann::json error = {
+      {"message", words}, {"next", NextCommand()}, {"timestamp", std::time(nullptr)}};
   std::ofstream(*file) << error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
@@ -270,6 +277,7 @@ int Report(const std::exception_ptr& caught) {
   if (launched && rank.value_or("0") != "0") return static_cast<int>(code);
   const std::string line = "medley: " + words;
   std::cerr << (::isatty(STDERR_FILENO) == 1 ? Wrapped(line, ColumnsOf(stderr), 0) : line) << '\n';
+  if (!launched) std::cerr << NextCommandLines(code);  // medley launch says it last
   return static_cast<int>(code);
 }
 

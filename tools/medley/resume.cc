@@ -5,11 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include <medley/base/interrupt.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/field.h>
 #include <medley/session/session.h>
-#include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/join.h"
@@ -63,17 +61,14 @@ int RunResume(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (steps > 0) request.overrides.push_back("steps=" + std::to_string(steps));
-  const StopSignal stop;
-  request.cluster =
-      JoinCluster({.directory = path, .config = ConfigOf(path), .overrides = request.overrides});
-  Console console(OutputOf(*request.cluster));
-  try {
+  return RunTraining({argv, argv + argc}, [&] {
+    request.cluster =
+        JoinCluster({.directory = path, .config = ConfigOf(path), .overrides = request.overrides});
+    Console console(OutputOf(*request.cluster));
     const ExitCode code = Session::Resume(path, request, console).Train();
     if (request.cluster->is_first()) SayWhatIsNext(path, code, console);
-    return static_cast<int>(code);
-  } catch (const Interrupted&) {  // while it planned, which was said
-    return static_cast<int>(ExitCode::kInterrupted);
-  }
+    return code;
+  });
 }
 
 }  // namespace medley

@@ -5,15 +5,19 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <medley/base/files.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/next_command.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/log_lines.h>
+#include <medley/plan/plan.h>
 #include <medley/report/screen.h>
 
 namespace medley {
@@ -77,21 +81,81 @@ void TryToRead(Console& console, const Read& read) {
 void AddTrainingOn(const fs::path& run, Commands& commands, Console& console) {
   TryToRead(console, [&] {
     if (const std::optional<std::string> more = ArgumentsToTrainOn(run))
-      commands.emplace_back("medley resume " + run.string() + *more, "trains on");
+      commands.emplace_back(WithAsManyProcesses("medley resume " + ShellWord(run.string()) + *more),
+                            "trains on");
   });
 }
 
 std::pair<std::string, std::string> ReportOf(const fs::path& run) {
-  return {"medley report " + run.string(), "scores, losses, memory; --html: a page"};
+  return {"medley report " + ShellWord(run.string()), "scores, losses, memory; --html: a page"};
+}
+
+// "budget=" of "budget=123".
+std::string KeyOf(const std::string& override) { return override.substr(0, override.find('=') + 1); }
+
+// With overrides that take the place of those that the arguments have.
+std::string CommandAgain(const std::vector<std::string>& arguments, const std::set<std::string>& overrides) {
+  const auto is_replaced = [&](const std::string& argument) {
+    return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& override) {
+      return argument.starts_with(KeyOf(override)) || argument.starts_with("--" + KeyOf(override));
+    });
+  };
+  std::string command = "medley";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (is_replaced(arguments[i])) continue;
+    if (arguments[i] == "--budget" && is_replaced("budget="))
+      ++i;  // its value too
+    else
+      command += " " + ShellWord(arguments[i]);
+  }
+  for (const std::string& override : overrides) command += " " + ShellWord(override);
+  return WithAsManyProcesses(command);
+}
+
+// What would fit; "" where nothing does.
+std::string CommandThatFits(const std::vector<std::string>& arguments, const DoesNotFit& refusal) {
+  std::set<std::string> changes;
+  for (const Refusal& one : refusal.refusals()) changes.insert(one.change);
+  return changes.empty() || changes.count("") > 0 ? "" : CommandAgain(arguments, changes);
+}
+
+// Where nothing of a run stands so far, or it is as it was. Whoever is to mend something before has heard
+// what.
+void FindNextCommand(const std::vector<std::string>& arguments, const Error& error) {
+  if (!NextCommand().empty()) return;
+  if (const auto* refusal = dynamic_cast<const DoesNotFit*>(&error))
+    SetNextCommand(CommandThatFits(arguments, *refusal));
+  else if (error.code() == ExitCode::kFailed || error.code() == ExitCode::kPeerFailed)
+    SetNextCommand(CommandAgain(arguments, {}));
 }
 
 }  // namespace
 
+int RunTraining(const std::vector<std::string>& arguments, const std::function<ExitCode()>& train) {
+  ExitCode code = ExitCode::kInterrupted;
+  try {
+    code = train();
+  } catch (const Interrupted&) {  // what is left was said
+  } catch (const Error& error) {
+    // Where this one was asked to stop too, the others heard of it sooner.
+    if (error.code() != ExitCode::kPeerFailed || !InterruptAsked()) {
+      FindNextCommand(arguments, error);
+      throw;
+    }
+  }
+  if (code != ExitCode::kInterrupted) return static_cast<int>(code);
+  if (NextCommand().empty()) SetNextCommand(CommandAgain(arguments, {}));
+  std::string lines = NextCommandLines(code);
+  if (!lines.empty()) lines.pop_back();
+  if (!lines.empty()) Console(stdout).Say(lines);  // whoever read them may be gone
+  return static_cast<int>(code);
+}
+
 void SayWhatIsNext(const fs::path& run, ExitCode code, Console& console) {
-  if (code == ExitCode::kInterrupted) return console.Say("next:\n  medley resume " + run.string());
+  if (code != ExitCode::kDone && code != ExitCode::kSomethingDropped) return;
   RunVerdict verdict;
   TryToRead(console, [&] { verdict = VerdictOf(run); });
-  Commands next = {ReportOf(run), {"medley eval " + run.string(), "scores the tasks, draws sheets"}};
+  Commands next = {ReportOf(run), {"medley eval " + ShellWord(run.string()), "scores the tasks, draws sheets"}};
   if (verdict.step == 0) std::swap(next[0], next[1]);
   AddTrainingOn(run, next, console);
   if (!verdict.words.empty()) console.Say(VerdictLine(verdict));

@@ -16,6 +16,7 @@ Scratch::Scratch() {
   std::string pattern = fs::temp_directory_path() / "medley-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) ThrowFileError("make a directory like", pattern, errno);
   path_ = pattern;
+  passing_.emplace(path_);
 }
 
 fs::path Scratch::Write(const std::string& name, std::string_view text) const {

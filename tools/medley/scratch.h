@@ -1,8 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <medley/base/passing_files.h>
 
 namespace medley {
 
@@ -19,6 +22,7 @@ class Scratch {
 
  private:
   std::filesystem::path path_;
+  std::optional<PassingFile> passing_;
 };
 
 }  // namespace medley

@@ -7,7 +7,6 @@
 
 #include <medley/checkpoint/run_directory.h>
 #include <medley/session/session.h>
-#include <medley/train/stop_signal.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/join.h"
@@ -64,20 +63,21 @@ int RunTrain(int argc, char** argv) {
   if (allow_new_rows >= 0) request.overrides.push_back("allow_new_rows=" + std::to_string(allow_new_rows));
   if (allow_unknown_vocabulary) request.overrides.emplace_back("allow_unknown_vocabulary=true");
 
-  const StopSignal stop;
-  request.cluster = JoinCluster({.directory = out.is_named() ? out.path() : "",
-                                 .config = request.config,
-                                 .overrides = request.overrides});
-  Cluster& cluster = *request.cluster;
-  const std::filesystem::path path =
-      SharedPath(cluster, out.is_named() ? out.path() : DefaultRunPath(request.config));
-  out.Name(path);
-  if (cluster.is_first()) out.Check();
-  Console console(OutputOf(cluster));
-  const ExitCode code = replayed.empty() ? Session::Begin(request, path, console).Train()
-                                         : Session::Replay(replayed, request, path, console);
-  if (cluster.is_first()) SayWhatIsNext(path, code, console);
-  return static_cast<int>(code);
+  return RunTraining({argv, argv + argc}, [&] {
+    request.cluster = JoinCluster({.directory = out.is_named() ? out.path() : "",
+                                   .config = request.config,
+                                   .overrides = request.overrides});
+    Cluster& cluster = *request.cluster;
+    const std::filesystem::path path =
+        SharedPath(cluster, out.is_named() ? out.path() : DefaultRunPath(request.config));
+    out.Name(path);
+    if (cluster.is_first()) out.Check();
+    Console console(OutputOf(cluster));
+    const ExitCode code = replayed.empty() ? Session::Begin(request, path, console).Train()
+                                           : Session::Replay(replayed, request, path, console);
+    if (cluster.is_first()) SayWhatIsNext(path, code, console);
+    return code;
+  });
 }
 
 }  // namespace medley

@@ -1,4 +1,4 @@
-#include <medley/train/stop_signal.h>
+#include <medley/base/stop_signal.h>
 
 #include <unistd.h>
 
@@ -8,6 +8,8 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/next_command.h>
+#include <medley/base/passing_files.h>
 
 namespace medley {
 namespace {
@@ -22,10 +24,20 @@ void Write(const char (&words)[kSize]) {
 }
 
 void OnStop(int) {
-  // Not 130: that number promises a saved run.
-  if (InterruptAsked()) ::_exit(static_cast<int>(ExitCode::kFailed));
+  // Not 130, at which a job is started again: one that has too little time to save would never get further.
+  if (InterruptAsked()) {
+    Write("\nleft at once: what is not saved is lost\n");
+    WriteNextCommand();
+    ::_exit(static_cast<int>(ExitCode::kFailed));
+  }
   RequestInterrupt();
   Write("\nstopping: what is under way is given up; once more leaves at once, unsaved\n");
+}
+
+void OnLeave(int) {
+  Write("\nmedley: interrupted; what was not finished is not there\n");
+  RemovePassingFiles();
+  ::_exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
 void OnWarning(int) {
@@ -45,9 +57,18 @@ struct Handled {
   bool stays_ignored;  // where it was
   struct sigaction before {};
 };
-Handled g_handled[] = {{SIGINT, OnStop, true},         {SIGTERM, OnStop, false},   {SIGHUP, OnStop, true},
+Handled g_handled[] = {{SIGINT, OnStop, true},         {SIGTERM, OnStop, false},   {SIGHUP, OnWarning, true},
                        {SIGUSR1, OnSaveRequest, true}, {SIGUSR2, OnWarning, true}, {SIGPIPE, SIG_IGN, false},
                        {SIGXFSZ, SIG_IGN, false}};
+
+void Handle(int signal, void (*handler)(int), bool stays_ignored, struct sigaction& before) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, &before);
+  if (stays_ignored && before.sa_handler == SIG_IGN) ::sigaction(signal, &before, nullptr);
+}
 
 void Forget() {
   ForgetInterrupt();
@@ -59,21 +80,20 @@ void Forget() {
 StopSignal::StopSignal() {
   if (g_depth++ > 0) return;
   Forget();
-  for (Handled& handled : g_handled) {
-    struct sigaction action {};
-    action.sa_handler = handled.handler;
-    action.sa_flags = SA_RESTART;
-    ::sigemptyset(&action.sa_mask);
-    ::sigaction(handled.signal, &action, &handled.before);
-    if (handled.stays_ignored && handled.before.sa_handler == SIG_IGN)
-      ::sigaction(handled.signal, &handled.before, nullptr);
-  }
+  for (Handled& handled : g_handled)
+    Handle(handled.signal, handled.handler, handled.stays_ignored, handled.before);
 }
 
 StopSignal::~StopSignal() {
   if (--g_depth > 0) return;
   for (const Handled& handled : g_handled) ::sigaction(handled.signal, &handled.before, nullptr);
   Forget();
+}
+
+void LeaveAtSignals() {
+  struct sigaction before {};
+  Handle(SIGTERM, OnLeave, false, before);
+  for (const int signal : {SIGINT, SIGHUP}) Handle(signal, OnLeave, true, before);
 }
 
 }  // namespace medley
