@@ -10,7 +10,8 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writ
 
 }  // namespace
 
-Interrupted::Interrupted() : Error("interrupted: what was under way is given up, nothing of it is kept", ExitCode::kInterrupted) {}
+Interrupted::Interrupted()
+    : Error("interrupted: what was under way is given up, nothing of it is kept", ExitCode::kInterrupted) {}
 Interrupted::~Interrupted() = default;
 
 void RequestInterrupt() noexcept { g_requested = true; }

@@ -10,8 +10,8 @@ namespace medley {
 // An argument as a shell takes it: as it is, or in single quotes.
 std::string ShellWord(std::string_view argument);
 
-// A command of medley that trains, for as many processes as train here: where `medley launch` started this one,
-// by it.
+// A command of medley that trains, for as many processes as train here: where `medley launch` started this
+// one, by it.
 std::string WithAsManyProcesses(const std::string& command);
 
 // The command that goes on with what this process does, which stands last on the screen however the process

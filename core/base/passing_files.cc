@@ -1,6 +1,8 @@
 #include <medley/base/passing_files.h>
 
-#include <sys/wait.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstddef>
+#include <cstring>
 #include <string>
 
 namespace medley {
@@ -20,16 +23,22 @@ struct PassingSlot {
 };
 std::array<PassingSlot, 4> g_passing;
 
-// A directory with all below it: only another process can do that for a handler.
-void RemoveTree(char* path) {
-  const pid_t child = ::_Fork();
-  if (child == 0) {
-    char name[] = "rm", recursively[] = "-rf", end[] = "--";
-    char* arguments[] = {name, recursively, end, path, nullptr};
-    ::execv("/bin/rm", arguments);
-    ::_exit(127);
+// With all that is below it, by calls that a handler may make.
+void RemoveTree(int folder, const char* name) {
+  if (::unlinkat(folder, name, 0) == 0 || errno != EISDIR) return;
+  const int opened = ::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (opened < 0) return;
+  alignas(dirent64) std::array<char, 2048> entries;
+  for (long size; (size = ::syscall(SYS_getdents64, opened, entries.data(), entries.size())) > 0;) {
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+        RemoveTree(opened, entry->d_name);
+    }
   }
-  if (child > 0) ::waitpid(child, nullptr, 0);
+  ::close(opened);
+  ::unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 }  // namespace
@@ -55,7 +64,7 @@ PassingFile::~PassingFile() {
 
 void RemovePassingFiles() noexcept {
   for (PassingSlot& slot : g_passing) {
-    if (slot.named && ::unlink(slot.path.data()) != 0 && errno == EISDIR) RemoveTree(slot.path.data());
+    if (slot.named) RemoveTree(AT_FDCWD, slot.path.data());
   }
 }
 

@@ -73,8 +73,8 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
   console.LogTo(directory->path() / kConsoleLog);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
   const ResumeStart start{.request = request, .run = CheckpointsOf(request.cluster, run)};
-  ResumedRun resumed = BeforeTheFirstStep(
-      "the run is as it was", console, [&] { return ResumeRun(std::move(directory), start, console); });
+  ResumedRun resumed = BeforeTheFirstStep("the run is as it was", console,
+                                          [&] { return ResumeRun(std::move(directory), start, console); });
   if (resumed.parts) SayThatAResumeGoesOn(run);
   return resumed;
 }

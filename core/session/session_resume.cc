@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/base/interrupt.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/go_back.h>
@@ -246,9 +247,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
                 " --steps N (N in all)");
     return {nullptr, step};
   }
-  cluster->FirstAlone([&] {
-    CheckDataFiles(read.inputs.checked.run, read.inputs.checked.curriculum, read.inputs.registry);
-  });
+  cluster->FirstAlone(
+      [&] { CheckDataFiles(read.inputs.checked.run, read.inputs.checked.curriculum, read.inputs.registry); });
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * read.inputs.checked.run.threads, Cores());
   if (!threads.empty()) console.Warn(threads);
@@ -274,6 +274,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
   admission.PlanNamed("", {.directory = path});
   if (read.edit && admission.Learn(*read.edit)) admission.Admit(*read.edit);
+  if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   if (const std::string plan = admission.PlanText(); !plan.empty()) KeepPlan(path, plan);
   admission.SaveIn(path);
   ReplaceDamagedLog(path, read.weights, console);

@@ -34,9 +34,9 @@ Remedy AfterDivergence(double learning_rate, const fs::path& run, std::int64_t s
     const std::string back = resume + " --from " + std::to_string(*sound) + rate;
     return {again + back + " goes on from the newest checkpoint before the losses rose", back};
   }
-  const std::string anew = WithAsManyProcesses(
-      "medley train " + ShellWord((run / "config.resolved.json").string()) + " --out " +
-      ShellWord(FreeSibling(run).string()) + rate);
+  const std::string anew =
+      WithAsManyProcesses("medley train " + ShellWord((run / "config.resolved.json").string()) + " --out " +
+                          ShellWord(FreeSibling(run).string()) + rate);
   return {again + "no checkpoint from before the losses rose is there, so " + anew + " begins anew", anew};
 }
 

@@ -15,6 +15,6 @@ struct Remedy {
 // After this failure ended it, behind a step that is saved. The command works as it stands, where nothing is
 // to be mended before.
 Remedy RemedyFor(const Failure& failure, double learning_rate, const std::filesystem::path& run,
-                      std::int64_t step);
+                 std::int64_t step);
 
 }  // namespace medley

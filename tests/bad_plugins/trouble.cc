@@ -1,6 +1,7 @@
 // A task of one token that does what its options say: fail, crash, sleep, have no score. For tests of
 // commands.
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <limits>
@@ -37,7 +38,8 @@ class Trouble final : public Task {
                    .value = 1,
                    .low = 0,
                    .high = 4,
-                   .summary = "0: NaN, 2: throws; 3: losses of more than 8 rows are NaN, 4: every loss is"}},
+                   .summary = "0: NaN, 2: throws; 3: losses of more than 8 rows are NaN, 4: every loss is"},
+                  PathOption("checked", "a .jsonl, which is looked through and not used", false)},
       .inputs = {"tokens", "lengths", "supervised"},
       .outputs = {"logits"},
       .special_tokens = {"<pad>", "<eos>"},
@@ -46,10 +48,13 @@ class Trouble final : public Task {
   static std::vector<std::string> Texts() { return {}; }
 
   explicit Trouble(const TaskContext& context) : eos_(context.tokenizer().eos()) {
-    for (const auto& [name, value] : context.options) options_[name] = std::get<double>(value);
+    for (const auto& [name, value] : context.options) {
+      if (const double* number = std::get_if<double>(&value)) options_[name] = *number;
+    }
   }
 
   Batch Sample(const RowRange& rows) const override {
+    Announce("/moment/sample");
     if (rows.count > 1) Sleep("sample_ms");  // not in the check of the first draw
     if (BeginsAt("fails_at", rows)) throw Error("these rows are meant to fail in a caf\xe9");  // Latin-1
     if (BeginsAt("dies_at", rows)) ::raise(static_cast<int>(options_.at("deadly_signal")));
@@ -62,6 +67,7 @@ class Trouble final : public Task {
   }
 
   Sums Run(std::string_view, PassContext& context) const override {
+    Announce("/moment/pass");
     Sleep("pass_ms");
     const Batch& batch = context.batch();
     const ModelOutputs outputs =
@@ -77,7 +83,10 @@ class Trouble final : public Task {
 
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const override {
     if (options_.at("scores") == 2) throw Error("there is no score");
-    context.ForEachPiece(rows, [&](EvalPass&) { Sleep("piece_ms"); });
+    context.ForEachPiece(rows, [&](EvalPass&) {
+      Announce("/moment/piece");
+      Sleep("piece_ms");
+    });
     const double score = options_.at("scores") == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
     return {.score = std::vector<double>(static_cast<std::size_t>(rows.count), score)};
   }
@@ -89,6 +98,8 @@ class Trouble final : public Task {
     const auto row = static_cast<std::int64_t>(options_.at(option));
     return row > 0 && row == rows.begin;
   }
+  // By a call that whoever watches this process's calls stops it at (tests/crash).
+  static void Announce(const char* moment) { ::access(moment, F_OK); }
   void Sleep(const char* option) const {
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(options_.at(option)));
   }

@@ -8,10 +8,10 @@
 // is saved at its end; with FAULT=save|hold all steps from AT on are trained in one go.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/stop_signal.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/session/parts.h>
 #include <medley/train/failure.h>
-#include <medley/base/stop_signal.h>
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -230,8 +230,8 @@ TEST_F(Ranks, OpenRowsAreThoseOfAllAndStayWhateverTheirNumberIsLater) {
 
 TEST_F(Ranks, AnInterruptOfOneThatPlansEndsAll) {
   const CommandResult ended = Train(2, "run", "plan=true budget=1GiB", "ON_RANK=1 AT=0 FAULT=interrupt");
-  EXPECT_EQ(ended.code, 1) << ended.out;
-  const std::string words = "interrupted before the first step";
+  EXPECT_EQ(ended.code, 130) << ended.out;
+  const std::string words = "interrupted: what was under way is given up";
   EXPECT_NE(ended.out.find(words), ended.out.rfind(words)) << "both say so: " << ended.out;
   EXPECT_FALSE(fs::exists(At("run")));
 }

@@ -45,6 +45,7 @@ Fault FaultOf(const std::string& word) {
   if (word == "torn") return Fault::kTorn;
   if (word == "error") return Fault::kError;
   if (word == "short") return Fault::kShort;
+  if (word == "signal") return Fault::kSignal;
   return Fault::kNone;
 }
 

@@ -278,6 +278,14 @@ long Fail(const Made& made, int error) {
   while (true) continue;
 }
 
+// Not for the calls of its handler.
+void Signal() {
+  static std::atomic_flag handling = ATOMIC_FLAG_INIT;
+  if (handling.test_and_set()) return;
+  Do(SYS_tgkill, Do(SYS_getpid), Do(SYS_gettid), g_injection.error);
+  handling.clear();
+}
+
 long DoFault(const Made& made) {
   std::snprintf(g_seen->hit, sizeof g_seen->hit, "%s %.400s", made.call->name, made.path.text);
   switch (g_injection.fault) {
@@ -290,6 +298,9 @@ long DoFault(const Made& made) {
       return made.CanFail(g_injection.error) ? Fail(made, g_injection.error) : made.Real();
     case Fault::kShort:
       return Half(made);
+    case Fault::kSignal:
+      Signal();
+      break;
     case Fault::kNone:
       break;
   }
@@ -323,7 +334,9 @@ long Answer(const Made& made) {
   }
   const std::int64_t n = __atomic_add_fetch(&g_seen->calls, 1, __ATOMIC_SEQ_CST);
   if (n == g_injection.at) return DoFault(made);
-  if (n > g_injection.at && g_injection.persists && made.CanFail(g_injection.error))
+  const bool is_later = n > g_injection.at && g_injection.persists;
+  if (is_later && g_injection.fault == Fault::kSignal) Signal();
+  if (is_later && g_injection.fault == Fault::kError && made.CanFail(g_injection.error))
     return Fail(made, g_injection.error);
   if (g_trace < 0) return made.Real();
   while (g_busy.test_and_set()) continue;

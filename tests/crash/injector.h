@@ -8,11 +8,12 @@ namespace medley::crash {
 
 // What is done to this process at its n-th file-system call on a watched path, counted from 1.
 enum class Fault {
-  kNone,   // calls are counted alone
-  kKill,   // SIGKILL before the call
-  kTorn,   // SIGKILL after half of the bytes of a write
-  kError,  // the call fails with `error`
-  kShort,  // a read or write takes half of the bytes
+  kNone,    // calls are counted alone
+  kKill,    // SIGKILL before the call
+  kTorn,    // SIGKILL after half of the bytes of a write
+  kError,   // the call fails with `error`
+  kShort,   // a read or write takes half of the bytes
+  kSignal,  // the thread gets the signal `error` before the call, with `persists` before each later one too
 };
 
 struct Injection {

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ERRORS = {name: getattr(errno, name) for name in ("EIO", "ENOSPC", "EINTR", "EMFILE")}
+SIGNALS = {name: getattr(signal, "SIG" + name) for name in ("INT", "TERM", "HUP", "USR1", "USR2", "KILL")}
 CHANGES = {"write", "pwrite", "writev", "fsync", "fdatasync", "ftruncate", "truncate", "fallocate", "mkdir", "mkdirat",
            "rename", "renameat", "renameat2", "creat", "link"}
 # Of a run that came to its end, besides those that are compared.
@@ -32,7 +33,7 @@ class Answer:
 
 @dataclass
 class Fault:
-    """What is done at which call; `error` is a name of errno.h."""
+    """What is done at which call; `error` is a name of errno.h, or a signal's without SIG."""
     kind: str = "none"
     at: int = 0
     error: str = ""
@@ -48,21 +49,23 @@ class Fault:
 
 
 class Server:
-    """The medley command behind its fork server, in a directory of its own."""
+    """The medley command behind its fork server, in a directory of its own. `also`: other paths whose calls count."""
 
-    def __init__(self, build, directory):
+    def __init__(self, build, directory, also=(), **variables):
         self.directory = Path(directory)
         self.run = self.directory / "run"
         self.console = self.directory.parent / (self.directory.name + ".console")
         self.inputs = self.directory.parent / "inputs"
         environment = dict(os.environ, OMP_NUM_THREADS="1", LD_PRELOAD=str(build / "lib/medley_crash.so"),
-                           MEDLEY_CRASH_VERBS=str(build / "lib/medley/medley_verbs.so"))
+                           MEDLEY_CRASH_VERBS=str(build / "lib/medley/medley_verbs.so"), **variables)
+        self.also = also
         self.process = subprocess.Popen([str(build / "bin/medley")], env=environment, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
 
     def call(self, arguments, fault=Fault(), trace="", watched=True):
-        paths = f"{self.directory}:{self.inputs}" if watched else ""
-        fields = [fault.kind, fault.at, ERRORS.get(fault.error, 0), int(fault.persists), self.console, trace, paths]
+        paths = ":".join(map(str, [self.directory, self.inputs, *self.also])) if watched else ""
+        number = {"": 0, **ERRORS, **SIGNALS}[fault.error]
+        fields = [fault.kind, fault.at, number, int(fault.persists), self.console, trace, paths]
         self.process.stdin.write("\t".join(str(f) for f in [*fields, *arguments]) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()

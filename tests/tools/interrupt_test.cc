@@ -65,21 +65,26 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));
 }
 
-TEST(Interrupt, PlanningIsGivenUpAtOnceAndSaysThatNothingIsSaved) {
+// Into a directory whose name a shell would cut in two.
+TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
   const TroubleRun trouble;
-  Background train(trouble.Command("train", "--out " + trouble.run().string() +
-                                                " steps=2 plan=true tasks.trouble.options.pass_ms=300"),
+  const fs::path run = trouble / "it's a run";
+  Background train(trouble.Command("train", "--out \"" + run.string() +
+                                                "\" steps=2 plan=true tasks.trouble.options.pass_ms=300"),
                    trouble / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "measuring what the tasks take"); }))
       << train.words();
   std::this_thread::sleep_for(milliseconds(500));
   train.Interrupt();
-  EXPECT_EQ(train.Wait(), 1) << train.words();
+  EXPECT_EQ(train.Wait(), 130) << train.words();
   EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
   EXPECT_TRUE(
-      Has(train.words(), "interrupted before the first step; nothing was trained and nothing is saved"))
+      Has(train.words(), "interrupted before the first step: nothing was trained, and nothing is saved"))
       << train.words();
-  EXPECT_FALSE(fs::exists(trouble.run()));
+  EXPECT_FALSE(fs::exists(run));
+  const CommandResult begun = test::Printed(test::LastCommand(train.words()));
+  EXPECT_EQ(begun.code, 0) << begun.out;
+  EXPECT_EQ(ListCheckpoints(run).at(0).step, 2);
 }
 
 TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {

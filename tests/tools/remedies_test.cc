@@ -16,6 +16,7 @@
 #include "tests/tools/background.h"
 #include "tests/tools/run_command.h"
 #include "tests/tools/small_runs.h"
+#include "tests/tools/trouble_run.h"
 
 namespace medley {
 namespace {
@@ -58,20 +59,21 @@ constexpr Remedy kRemedies[] = {
     {"core/session/repeated_run.cc", "medley resume goes on without what is lost",
      "Remedied.OfADamagedLogOfWeights"},
     {"core/session/repeated_run.cc", "with that medley; medley resume goes on", "a run of an older medley"},
-    {"core/session/session_resume.cc", "the run is as it was, medley resume",
-     "Interrupt.PlanningOfAResumeLeavesTheRunAsItWas"},
+    {"core/session/session_begin.cc", "SetNextCommand(WithAsManyProcesses(\"medley resume \"",
+     "Remedied.AsTheLastLineSays"},
     {"core/session/session_resume.cc", "steps are done; to go on", "Remedied.OfARunWhoseStepsAreDone"},
-    {"core/train/remedy.cc", "return \"medley resume \"", "SmallRun.WhatAnExplodedRunAdvisesLeadsToItsEnd"},
-    {"core/train/remedy.cc", "so medley train ", "SmallRun.WhatARunAdvisesThatExplodedAtOnceIsANewOne"},
+    {"core/train/remedy.cc", "(\"medley resume \" + ShellWord(run",
+     "SmallRun.WhatAnExplodedRunAdvisesLeadsToItsEnd"},
+    {"core/train/remedy.cc", "\"medley train \" + ShellWord(",
+     "SmallRun.WhatARunAdvisesThatExplodedAtOnceIsANewOne"},
     {"core/train/run_hours.cc", "For more: medley resume with --steps", "Remedied.OfARunThatDecayedEarly"},
     {"core/train/trainer.cc", ".resume = \"medley resume \"", "a machine that is slow for a minute"},
     {"core/train/trainer.cc", "What the run saved stays: medley resume", "Remedied.OfACrash"},
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
-    {"tools/medley/run_end.cc", "\"medley resume \" + run.string() + *more", "Remedied.ByWhatARunEndsWith"},
-    {"tools/medley/run_end.cc", "next:\\n  medley resume ",
-     "Interrupt.AStepIsGivenUpAtOnceAndDoneAgainAfterAResume"},
+    {"tools/medley/run_end.cc", "\"medley resume \" + ShellWord(run.string()) + *more",
+     "Remedied.ByWhatARunEndsWith"},
     {"tools/medley/weights.cc", "medley train writes one, and medley resume", "a run of an older medley"},
 };
 
@@ -298,8 +300,35 @@ TEST_F(Remedied, AfterThreeSavesThatFailed) {
   EXPECT_TRUE(Has(full.out, "That was the 3rd time in a row")) << full.out;
   EXPECT_TRUE(Has(full.out, "was not saved") && Has(full.out, "There is no checkpoint yet")) << full.out;
   EXPECT_FALSE(Has(full.out, "is intact")) << full.out;
+  EXPECT_EQ(test::LastCommand(full.out), "medley resume " + run().string());
   ExpectWorks(full, "\n");
   EXPECT_EQ(Newest(), 9);
+}
+
+// However it ends, and where a shell would take the names apart.
+TEST_F(Remedied, AsTheLastLineSays) {
+  const test::TroubleRun trouble;
+  const fs::path run = trouble / "my $run";
+  const auto train = [&](const std::string& more) {
+    fs::remove_all(run);
+    return Shell(trouble.Command("train", "--out '" + run.string() + "' " + more + " 2>&1"));
+  };
+  const std::string fails = "plan=false steps=4 draws_per_step=2 tasks.trouble.options.fails_at=2 ";
+  const CommandResult failed = train(fails);
+  EXPECT_EQ(failed.code, 1) << failed.out;
+  EXPECT_EQ(test::LastCommand(failed.out), "medley resume '" + run.string() + "'");
+  EXPECT_TRUE(Has(Printed(test::LastCommand(failed.out)).out, "\nrestored step 1 ")) << failed.out;
+  const CommandResult dropped = train(fails + "on_task_error=drop");
+  EXPECT_EQ(dropped.code, 3) << dropped.out;
+  const CommandResult report = Printed(CommandBefore(dropped.out, "  scores, losses, memory"));
+  EXPECT_EQ(report.code, 0) << report.out;
+  // The same command, with what fits in the place of what does not.
+  const CommandResult refused = train("plan=true steps=2 --budget 8MiB");
+  EXPECT_EQ(refused.code, 5) << refused.out;
+  EXPECT_FALSE(Has(test::LastCommand(refused.out), "8MiB")) << refused.out;
+  const CommandResult fits = Printed(test::LastCommand(refused.out));
+  EXPECT_EQ(fits.code, 0) << test::LastCommand(refused.out) << fits.out;
+  EXPECT_EQ(ListCheckpoints(run).front().step, 2);
 }
 
 TEST_F(Remedied, OfHoursThatAreOver) {

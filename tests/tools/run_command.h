@@ -50,6 +50,13 @@ inline std::string CommandBefore(const std::string& out, const std::string& word
   const std::size_t begin = end == std::string::npos ? end : out.rfind("medley ", end);
   return begin == std::string::npos ? "" : out.substr(begin, end - begin);
 }
+// The command in the last of the lines that a command ends with; "" where there is none.
+inline std::string LastCommand(const std::string& out) {
+  const std::string beginning = "\n  medley ";
+  const std::size_t next = out.rfind("next:\n  medley "), at = out.rfind(beginning);
+  if (next == std::string::npos || out.find('\n', at + 1) + 1 != out.size()) return "";
+  return out.substr(at + 3, out.size() - at - 4);
+}
 // Runs what was printed.
 inline CommandResult Printed(const std::string& command) {
   return Shell("exec " MEDLEY_BUILD_DIR "/bin/" + command + " 2>&1");

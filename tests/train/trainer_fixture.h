@@ -3,6 +3,7 @@
 // A run of three small tasks without plugins or files: what the trainer's tests start from.
 
 #include <medley/base/file_digest.h>
+#include <medley/base/stop_signal.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
@@ -13,7 +14,6 @@
 #include <medley/step/parameter_groups.h>
 #include <medley/train/admission.h>
 #include <medley/train/resumed_weights.h>
-#include <medley/base/stop_signal.h>
 #include <medley/train/trainer.h>
 #include <medley/weights/safetensors.h>
 

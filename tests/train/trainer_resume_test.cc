@@ -1,6 +1,6 @@
+#include <medley/base/stop_signal.h>
 #include <medley/checkpoint/load_weights.h>
 #include <medley/memory/cpu_allocator.h>
-#include <medley/base/stop_signal.h>
 #include <medley/weights/safetensors.h>
 
 #include <csignal>
@@ -330,7 +330,7 @@ TEST(ResumeChecks, ASecondCtrlCLeavesUnsavedAndDoesNotCallItInterrupted) {
     std::raise(SIGINT);
     std::raise(SIGINT);
   };
-  EXPECT_EXIT(interrupt_twice(), ::testing::ExitedWithCode(1), "once more leaves at once, unsaved");
+  EXPECT_EXIT(interrupt_twice(), ::testing::ExitedWithCode(1), "left at once: what is not saved is lost");
 }
 
 TEST(ResumeChecks, OnlyDamagedCheckpointsAreRefusedEachTimeAndNothingIsLost) {

@@ -52,7 +52,9 @@ std::string_view MeaningOf(ExitCode code) {
     case ExitCode::kDoesNotFit:
       return "does not fit in memory, or in the budget";
     case ExitCode::kInterrupted:
-      return "interrupted and saved, also where the terminal was closed; a resume goes on";
+      return "interrupted, also where the terminal was closed; what was done is saved, and starting again "
+             "with the "
+             "command that is printed is right";
   }
   return "";
 }

@@ -239,7 +239,8 @@ constexpr const char* kNoMemory =
     "out of memory: the system gives this process no more. Look at its limits (ulimit -v, a container's), or "
     "give it less to do";
 
-// For torchrun and medley launch: why this process ended, when, and what goes on. Nothing where they ask for none.
+// For torchrun and medley launch: why this process ended, when, and what goes on. Nothing where they ask for
+// none.
 void WriteErrorFile(const std::string& words) {
   const auto file = Environment("TORCHELASTIC_ERROR_FILE");
   if (!file) return;

@@ -155,7 +155,8 @@ void SayWhatIsNext(const fs::path& run, ExitCode code, Console& console) {
   if (code != ExitCode::kDone && code != ExitCode::kSomethingDropped) return;
   RunVerdict verdict;
   TryToRead(console, [&] { verdict = VerdictOf(run); });
-  Commands next = {ReportOf(run), {"medley eval " + ShellWord(run.string()), "scores the tasks, draws sheets"}};
+  Commands next = {ReportOf(run),
+                   {"medley eval " + ShellWord(run.string()), "scores the tasks, draws sheets"}};
   if (verdict.step == 0) std::swap(next[0], next[1]);
   AddTrainingOn(run, next, console);
   if (!verdict.words.empty()) console.Say(VerdictLine(verdict));
