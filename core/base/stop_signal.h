@@ -5,9 +5,8 @@ namespace medley {
 // What signals mean while it lives, to a command that has something to save:
 // - SIGTERM or SIGINT asks for an interrupt (base/interrupt.h): what is under way is given up; one that comes
 //   when that was asked for leaves at once, unsaved, with exit code 1 (what is committed stays good);
-// - SIGHUP and SIGUSR2 ask for an interrupt too, however often they come: a terminal that is closed hangs up
-//   two or three times (the kernel, its shell, the kernel for the shell), and a job's scheduler may repeat
-//   the warning before it kills;
+// - SIGHUP and SIGUSR2 ask for an interrupt too, however often they come: of a terminal that is closed the
+//   kernel and the shell may each say so, and a job's scheduler may repeat its warning before it kills;
 // - SIGUSR1 asks for a checkpoint after the step that is under way, and the run goes on;
 // - a file size limit becomes an error of the write, and a closed pipe costs its lines; neither is the end of
 //   the process.

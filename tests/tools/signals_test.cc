@@ -1,9 +1,13 @@
 // What a scheduler's signals do to a run: it is saved and goes on, or is saved and ends, and its job is
 // requeued.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <fstream>
 
+#include <medley/base/descriptor.h>
 #include <medley/checkpoint/checkpoint_files.h>
 
 #include "tests/report/scratch_directory.h"
@@ -73,6 +77,28 @@ TEST_F(Signals, OnesThatComeBeforeTheFirstStepOrBehindTheLastEndNothing) {
   }
   EXPECT_EQ(train.Wait(), 0) << train.words();
   EXPECT_EQ(ListCheckpoints(run()).front().step, 3);
+}
+
+// The test is whom it calls on, and says nothing. (The other moments: tests/crash/signals.)
+TEST_F(Signals, AProcessThatLooksForTheOthersEndsToBeStartedAgain) {
+  for (const int signal : {SIGTERM, SIGUSR2}) {
+    const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    auto* general = reinterpret_cast<sockaddr*>(&address);
+    ASSERT_EQ(::bind(listening.get(), general, size), 0);
+    ASSERT_EQ(::listen(listening.get(), 8), 0);
+    ASSERT_EQ(::getsockname(listening.get(), general, &size), 0);
+    Background train(
+        "env RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
+            std::to_string(ntohs(address.sin_port)) + " " + Train("steps=2"),
+        scratch_ / "words");
+    pollfd called{.fd = listening.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&called, 1, 60'000), 1) << train.words();
+    train.Signal(signal);
+    EXPECT_EQ(train.Wait(), 130) << train.words();
+    EXPECT_FALSE(fs::exists(run()));
+  }
 }
 
 TEST_F(Signals, ASecondTermLeavesAtOnce) {

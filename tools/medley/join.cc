@@ -33,6 +33,7 @@ std::string PathOnAll(const std::filesystem::path& path) {
 std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request) {
   const RankPlace place = FindRankPlace();
   if (place.size == 1) return std::make_shared<Cluster>();
+  if (place.rank > 0) LeaveNextCommandToTheFirst();
   MeetingTerms terms;
   terms.limit = StartTimeout(request);
   terms.say = [](const std::string& words) { std::fprintf(stderr, "medley: %s\n", words.c_str()); };
@@ -43,7 +44,6 @@ std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request) {
   if (cluster->is_first())
     std::fprintf(stderr, "%lld processes, started by %s\n", static_cast<long long>(place.size),
                  place.starter.c_str());
-  if (!cluster->is_first()) LeaveNextCommandToTheFirst();
   return cluster;
 }
 

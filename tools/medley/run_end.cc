@@ -138,10 +138,12 @@ int RunTraining(const std::vector<std::string>& arguments, const std::function<E
   } catch (const Interrupted&) {  // what is left was said
   } catch (const Error& error) {
     // Where this one was asked to stop too, the others heard of it sooner.
-    if (error.code() != ExitCode::kPeerFailed || !InterruptAsked()) {
+    const bool lost_peers = error.code() == ExitCode::kPeerFailed && InterruptAsked();
+    if (error.code() != ExitCode::kInterrupted && !lost_peers) {
       FindNextCommand(arguments, error);
       throw;
     }
+    if (!lost_peers) Console(stdout).Say(error.what());
   }
   if (code != ExitCode::kInterrupted) return static_cast<int>(code);
   if (NextCommand().empty()) SetNextCommand(CommandAgain(arguments, {}));
