@@ -17,7 +17,8 @@ enum class ExitCode : int {
 };
 
 // The one exception of medley. The message says what failed, what was expected and what to do. It may quote
-// strangers (a plugin, a file name): what is not UTF-8 of it is replaced.
+// strangers (a plugin, a file name), so it is made printable; what is quoted and may hold a line end is to be
+// Printable.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::kFailed);

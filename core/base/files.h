@@ -14,7 +14,8 @@ std::string ReadFile(const std::filesystem::path& file, std::int64_t most_bytes 
 std::string FileProblem(const std::filesystem::path& file);
 std::string DirectoryProblem(const std::filesystem::path& directory);
 
-// The path as people call it: relative to the working directory where it lies below, absolute elsewhere.
+// The path as people call it: relative to the working directory where it lies below, absolute elsewhere;
+// Printable.
 std::string DisplayPath(const std::filesystem::path& path);
 
 }  // namespace medley
