@@ -101,8 +101,11 @@ void Fields(Visitor& visit, EvalConfig& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, CheckpointConfig& c) {
   visit(c.every, {.name = "every", .help = "Steps between two checkpoints; 0: only at the end", .low = 0});
-  visit(c.keep,
-        {.name = "keep", .help = "How many of the newest are kept, beside the best", .low = 1, .high = 1000});
+  visit(c.keep, {.name = "keep",
+                 .help = "How many of the newest are kept, beside the best and the one behind which the "
+                         "learning rate falls",
+                 .low = 1,
+                 .high = 1000});
 }
 
 template <typename Visitor>

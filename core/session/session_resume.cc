@@ -44,7 +44,9 @@ std::string RateWords(const nlohmann::ordered_json& before, const RunConfig& now
   const double last = ScheduledRate(then, step), next = ScheduledRate(now, step + 1);
   std::string words = "; the learning rate is a function of them";
   if (now.optimizer.schedule == "one_cycle")
-    words += ", and with one_cycle each number of steps is another run, from the first one on";
+    words +=
+        ", and with one_cycle each number of steps is another run, from the first one on (to begin anew with "
+        "these parameters: medley train CONFIG init_from.run=DIR)";
   if (step == 0 || then.hours > 0 || now.hours > 0 || !(last > 0)) return words;
   if (ScheduledRate(now, step) == last) return words + ", and goes on as it was";
   return words + ": that of step " + std::to_string(step + 1) + " is " + FormatNumber(next / last) +

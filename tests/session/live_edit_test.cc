@@ -277,7 +277,7 @@ TEST_F(LiveEdit, WhatWasRefusedForTheMachineIsTriedAgainByItself) {
 }
 
 TEST_F(LiveEdit, AnEditOfARestingRunHoldsFromItsFirstStep) {
-  ASSERT_EQ(Train("plan=false steps=5").code, ExitCode::kDone);
+  ASSERT_EQ(Train("plan=false steps=5 optimizer.decay_fraction=0").code, ExitCode::kDone);
   const std::string log = ReadText(run() / kWeightLog), metrics = ReadText(run() / "metrics.jsonl");
   WriteText(weights(), "{\"unit\": \"steps\", \"weights\": {\"control\": 1, \"zoom_glod\": 1}}");
   const Ended bad = test::ResumeToTheEnd(run(), "steps=10");
