@@ -242,6 +242,9 @@ std::string MeetingSearch::Words() {
 }
 
 std::string MeetingSearch::Advice() const {
+  if (std::ssize(here_) == place_.size)
+    return "start_timeout, " + DurationWords(terms_.limit) +
+           ", is over: one of them hangs, or two do not reach each other (is a firewall between them?)";
   return "start_timeout, " + DurationWords(terms_.limit) + ", is over. Start each with its RANK, from 0 to " +
          std::to_string(place_.size - 1) + ", all with WORLD_SIZE=" + std::to_string(place_.size) +
          ", MASTER_ADDR=" + place_.host +
