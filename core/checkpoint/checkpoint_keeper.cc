@@ -18,9 +18,26 @@ namespace {
 
 constexpr int kMostFailures = 3;  // in a row
 
-// What a run has whose newest step was not saved.
-std::string WhatIsLeft(const std::filesystem::path& run) {
+// What a run has whose newest step was not saved. What stands in the way of a save may hide the others too.
+std::string WhatIsLeft(const std::filesystem::path& run) try {
+  if (TypeOf(run) == std::filesystem::file_type::not_found)
+    return "The run's directory is gone, with all that was saved";
   return ListCheckpoints(run).empty() ? "There is no checkpoint yet" : "The last checkpoint is intact";
+} catch (const Error& error) {
+  return std::string("What was saved before is as it was, and cannot be looked at: ") + error.what();
+}
+
+// A save says nothing of what became of it since.
+void RequireCheckpoint(const std::filesystem::path& run, std::int64_t step, Console& console) {
+  const std::filesystem::path saved = run / CheckpointName(step);
+  try {
+    if (TypeOf(saved) != std::filesystem::file_type::not_found) return;
+  } catch (const FileError& error) {
+    return console.Warn(std::string("whether the last checkpoint is there cannot be told: ") + error.what());
+  }
+  throw Error("step " + std::to_string(step) + " was saved, but " + saved.string() +
+              " is not there any more: somebody removed or moved it while the run was trained. " +
+              WhatIsLeft(run));
 }
 
 }  // namespace
@@ -98,10 +115,11 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
       throw;
     } catch (const std::exception& error) {
       const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
-      if (failures >= kMostFailures) throw Error(line);
+      if (failures >= kMostFailures) throw Error(line + ". " + NewestCheckpointWords(setting_.run));
       console_.Warn(line + ". Trying again");
     }
   }
+  if (setting_.writes) RequireCheckpoint(setting_.run, step, console_);
 }
 
 CheckpointFacts CheckpointKeeper::FactsNow(std::int64_t step, const std::optional<MeanEvaluation>& evaluated,

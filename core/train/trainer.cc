@@ -509,7 +509,9 @@ void Trainer::SaveAndFail(const Failure& failure) {
     words += ". Step " + std::to_string(step_) + " is saved; " + remedy.words;
     SetNextCommand(remedy.command);
   } catch (const std::exception& error) {
-    words += ". Besides, " + Failure::Of(error).reason + ". " + NewestCheckpointWords(run_path_);
+    const std::string besides = Failure::Of(error).reason, newest = NewestCheckpointWords(run_path_);
+    words += ". Besides, " + besides;
+    if (!besides.ends_with(newest)) words += ". " + newest;  // as a failed save says itself
   }
   SayEnd();
   try {

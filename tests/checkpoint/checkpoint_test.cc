@@ -364,5 +364,49 @@ TEST(CheckpointKeeper, TrainsOnAfterAFailedSaveAndEndsAfterTheThirdInARow) {
   EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 4);
 }
 
+// What stands in the way of a save may hide what was saved before: that too is no reason to end at the first.
+TEST(CheckpointKeeper, ADirectoryThatCannotBeListedOrIsGoneIsAFailedSaveAsOthers) {
+  for (const bool is_gone : {true, false}) {
+    const ScratchDirectory scratch;
+    const fs::path run = scratch / "run", aside = scratch / "aside";
+    fs::create_directory(run);
+    SilentConsole console;
+    State state;
+    RecordSinks sinks;
+    CheckpointKeeper keeper({run, {.every = 1, .keep = 2}, {}}, state.Training(), sinks, *console);
+    keeper.SaveIfDue(1, {});
+    fs::rename(run, aside);
+    if (!is_gone) WriteText(run, "no directory");
+    const std::string left = is_gone ? "The run's directory is gone" : "What was saved before is as it was";
+    EXPECT_NO_THROW(keeper.SaveIfDue(2, {}));
+    EXPECT_NO_THROW(keeper.SaveIfDue(3, {}));
+    EXPECT_TRUE(Says(console.words(), {"step 3 was not saved", left.c_str(), "training goes on"}))
+        << console.words();
+    const std::string third = MessageOf([&] { keeper.SaveIfDue(4, {}); });
+    EXPECT_TRUE(Says(third, {"That was the 3rd time in a row", left.c_str()})) << third;
+    fs::remove(run);
+    fs::rename(aside, run);
+    EXPECT_NO_THROW(keeper.SaveNow(4, {}));
+    EXPECT_EQ(FindCheckpoint(run, OnDamage::kSetAside, *console)->facts.step, 4);
+  }
+}
+
+// A run that says that all is done has its last checkpoint.
+TEST(CheckpointKeeper, ARunWhoseDirectoryWasRemovedDoesNotEndWell) {
+  const ScratchDirectory scratch;
+  const fs::path run = scratch / "run";
+  fs::create_directory(run);
+  SilentConsole console;
+  State state;
+  RecordSinks sinks;
+  CheckpointKeeper keeper({run, {.every = 1, .keep = 2}, {}}, state.Training(), sinks, *console);
+  keeper.SaveIfDue(1, {});
+  EXPECT_NO_THROW(keeper.SaveNow(1, {}));
+  fs::remove_all(run / CheckpointName(1));
+  EXPECT_TRUE(Says(MessageOf([&] { keeper.SaveNow(1, {}); }), {"step 1 was saved", "is not there any more"}));
+  fs::remove_all(run);
+  EXPECT_TRUE(Says(MessageOf([&] { keeper.SaveNow(1, {}); }), {"The run's directory is gone"}));
+}
+
 }  // namespace
 }  // namespace medley::testing_fixture
