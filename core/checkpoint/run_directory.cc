@@ -20,6 +20,8 @@
 #include <medley/base/json_text.h>
 #include <medley/base/machine.h>
 #include <medley/base/printable.h>
+#include <medley/checkpoint/checkpoint_files.h>
+#include <medley/data/data_rules.h>
 
 namespace medley {
 namespace {
@@ -78,6 +80,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kLargestJson = 64 << 20;
+constexpr const char* kRecordFile = "run.json";
 
 fs::path ConfigPath(const fs::path& run, int n) {
   return run / (n == 0 ? "config.resolved.json" : "config.resolved." + std::to_string(n) + ".json");
@@ -162,6 +165,145 @@ void RemoveLeftovers(const fs::path& path) {
   }
 }
 
+// Where the first one is lost the others tell as much.
+fs::path NewestConfigOf(const fs::path& run) {
+  if (const std::string problem = DirectoryProblem(run); !problem.empty())
+    throw InputError(problem + "; a run directory is expected");
+  int next = 0;
+  while (next < 2 && !fs::exists(ConfigPath(run, next))) ++next;
+  if (next == 2) {
+    throw InputError(run.string() +
+                     " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
+                     run.string());
+  }
+  while (fs::exists(ConfigPath(run, next + 1))) ++next;
+  return ConfigPath(run, next);
+}
+
+// Not what a user may have mistyped in it: that is told where it is read.
+std::string ConfigProblem(const fs::path& config) try {
+  return ReadJson(ReadSmallFile(config, kLargestJson), "").is_object() ? "" : "a JSON object was expected";
+} catch (const FileError& error) {
+  if (!IsDamage(error)) throw;
+  return error.what();
+} catch (const Error& error) {
+  return error.what();
+}
+
+// "" where nothing is wrong with the newest, or no checkpoint tells what it was: then who reads it says so.
+std::string MendConfig(const fs::path& run) {
+  const fs::path newest = NewestConfigOf(run);
+  const std::string problem = ConfigProblem(newest);
+  if (problem.empty()) return "";
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    try {
+      const Manifest manifest = ReadManifest(entry.path);
+      const auto config = manifest.facts.find("config");
+      if (config == manifest.facts.end() || !config->is_object()) continue;
+      const fs::path aside = RenameAside(newest, newest.filename().string());
+      ReplaceFile(newest, JsonText(*config, 2) + "\n");
+      return newest.string() + " is damaged: " + problem + "; it is now " + aside.filename().string() +
+             ", and the config that " + entry.path.filename().string() + " was trained with takes its place";
+    } catch (const Error& error) {
+      if (!IsDamage(error)) throw;
+    }
+  }
+  return "";
+}
+
+// What lies where a start writes a file of its own, and is no file.
+std::vector<std::string> SetStrangersAside(const fs::path& run) {
+  std::vector<std::string> words;
+  for (const char* name : {kConsoleLog, "plan.json", "plan.txt", "profile.json", "weights.json"}) {
+    const fs::path path = run / name;
+    std::error_code ignored;
+    const bool is_folder = TypeOf(path) == fs::file_type::directory;
+    const bool leads_nowhere = TypeOf(path) == fs::file_type::symlink && !fs::exists(path, ignored);
+    if (is_folder || leads_nowhere)
+      words.push_back(path.string() + " is no file; it is now " +
+                      RenameAside(path, name).filename().string());
+  }
+  return words;
+}
+
+bool AllAre(const ordered_json& list, bool (*is_good)(const ordered_json& item)) {
+  return std::all_of(list.begin(), list.end(), is_good);
+}
+bool IsText(const ordered_json& value) { return value.is_string(); }
+bool IsListOfTexts(const ordered_json& value) { return value.is_array() && AllAre(value, IsText); }
+bool HasTexts(const ordered_json& value) { return value.is_object() && AllAre(value, IsText); }
+bool IsPlugin(const ordered_json& plugin) {
+  const auto is = [&](const char* key, bool (*is_good)(const ordered_json& value)) {
+    return !plugin.contains(key) || is_good(plugin.at(key));
+  };
+  return plugin.is_object() && is("path", IsText) && is("build_id", IsText) && is("tasks", IsListOfTexts) &&
+         is("models", IsListOfTexts) && is("own", [](const ordered_json& own) { return own.is_boolean(); });
+}
+
+bool AreRules(const ordered_json& value) try {
+  DataRules::Of(value);
+  return true;
+} catch (const InputError&) {
+  return false;
+}
+
+// Whether a part of a record has the form in which it is written; of others nothing is expected.
+bool HasItsForm(const std::string& key, const ordered_json& value) {
+  if (key == "inputs") return value.is_object() && AllAre(value, HasTexts);
+  if (key == "plugins") return value.is_array() && AllAre(value, IsPlugin);
+  if (key == "starts")
+    return value.is_array() && AllAre(value, [](const ordered_json& start) { return start.is_object(); });
+  if (key == "places") return HasTexts(value);
+  if (key == "data_rules") return AreRules(value);
+  if (key == "seed") return value.is_number_integer();
+  if (key == "cpu" || key == "model" || key == "config") return value.is_string();
+  return true;
+}
+
+// What of it is as it was written; null where nothing is, or it is not there. `problem`: what is wrong, ""
+// for nothing.
+ordered_json ReadRecordIn(const fs::path& path, std::string& problem) {
+  if (TypeOf(path) == fs::file_type::not_found) return nullptr;
+  ordered_json record;
+  try {
+    record = ReadJson(ReadSmallFile(path, kLargestJson), "not JSON as it was written");
+  } catch (const Error& error) {
+    const auto* file = dynamic_cast<const FileError*>(&error);
+    if (file != nullptr && file->number() != ELOOP && file->number() != ENXIO && file->number() != EISDIR)
+      throw;
+    problem = error.what();
+    return nullptr;
+  }
+  if (!record.is_object()) {
+    problem = "a JSON object was expected";
+    return nullptr;
+  }
+  for (auto part = record.begin(); part != record.end();) {
+    if (HasItsForm(part.key(), part.value())) {
+      ++part;
+      continue;
+    }
+    problem += (problem.empty() ? "" : ", ") + ("\"" + part.key() + "\" is not as it was written");
+    part = record.erase(part);
+  }
+  return record;
+}
+
+std::string SetDamagedRecordAside(const fs::path& run) {
+  std::string problem;
+  const fs::path path = run / kRecordFile;
+  const ordered_json rest = ReadRecordIn(path, problem);
+  if (problem.empty()) return "";
+  const fs::path aside = RenameAside(path, kRecordFile);
+  if (rest.is_object()) ReplaceRunRecord(run, rest);
+  return path.string() + " is damaged: " + problem + "; it is now " + aside.filename().string() + ", and " +
+         (rest.is_object()
+              ? "what can be read of it goes on"
+              : "the next one says what this start knows: not when the run was started and with "
+                "what, so it cannot be repeated (--replay), nor what its files were, so they are "
+                "not compared. Where you have a copy, stop this run and restore it");
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& directory)
@@ -211,16 +353,21 @@ RunDirectory RunDirectory::Create(const fs::path& path) {
 }
 
 RunDirectory RunDirectory::Open(const fs::path& path) {
-  NewestConfig(path);
+  NewestConfigOf(path);
   SyncIntoParent(path);  // it may have been killed before it had done so itself
   auto lock = std::make_unique<RunLock>(path);
   RemoveLeftovers(path);
-  return RunDirectory(fs::canonical(path), std::move(lock));
+  RunDirectory opened(fs::canonical(path), std::move(lock));
+  opened.mended_ = SetStrangersAside(opened.path());
+  for (std::string words : {SetDamagedRecordAside(opened.path()), MendConfig(opened.path())})
+    if (!words.empty()) opened.mended_.push_back(std::move(words));
+  return opened;
 }
 
 fs::path RunDirectory::WriteConfig(const ordered_json& config) const {
   int n = 0;
-  while (fs::exists(ConfigPath(path_, n))) ++n;
+  while (fs::exists(ConfigPath(path_, n)) || fs::exists(ConfigPath(path_, n + 1)))
+    ++n;  // the first may be lost
   ReplaceFile(ConfigPath(path_, n), JsonText(config, 2) + "\n");
   return ConfigPath(path_, n);
 }
@@ -238,28 +385,20 @@ void RunDirectory::WriteRecord(ordered_json record) const {
 }
 
 fs::path NewestConfig(const fs::path& run) {
-  if (const std::string problem = DirectoryProblem(run); !problem.empty())
-    throw InputError(problem + "; a run directory is expected");
-  if (!fs::exists(ConfigPath(run, 0))) {
-    throw InputError(Printable(run) +
-                     " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
-                     run.string());
-  }
-  int n = 0;
-  while (fs::exists(ConfigPath(run, n + 1))) ++n;
-  return ConfigPath(run, n);
+  fs::path newest = NewestConfigOf(run);
+  if (const std::string problem = ConfigProblem(newest); !problem.empty())
+    throw InputError(newest.string() + " is damaged: " + problem + ". medley resume " + run.string() +
+                     " takes the config of the newest checkpoint for it; or restore it from a copy");
+  return newest;
 }
 
 ordered_json ReadRunRecord(const fs::path& run) {
-  const fs::path path = run / "run.json";
-  if (!fs::exists(path)) return nullptr;
-  ordered_json record = ReadJson(ReadSmallFile(path, kLargestJson), DisplayPath(path));
-  if (!record.is_object()) throw InputError(Printable(path) + " is damaged: a JSON object was expected");
-  return record;
+  std::string ignored;
+  return ReadRecordIn(run / kRecordFile, ignored);
 }
 
 void ReplaceRunRecord(const fs::path& run, const ordered_json& record) {
-  ReplaceFile(run / "run.json", JsonText(record, 2) + "\n");
+  ReplaceFile(run / kRecordFile, JsonText(record, 2) + "\n");
 }
 
 void RecordEnd(const fs::path& run, std::int64_t step, const std::string& why) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <medley/base/descriptor.h>
 
@@ -44,12 +45,16 @@ class RunDirectory {
   static void CheckFree(const std::filesystem::path& path);
   // Makes the directory of a new run where needed and locks it. InputError where it holds a run already.
   static RunDirectory Create(const std::filesystem::path& path);
-  // Locks the directory of a run that goes on, and removes what a killed process left half-written.
+  // Locks the directory of a run that goes on, and removes what a killed process left half-written. What is
+  // damaged and can be made again is kept aside, as a damaged log: run.json, of which what can be read takes
+  // its place; the newest config, for that of the newest checkpoint; a folder where a file is to be.
   static RunDirectory Open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   // "": nobody's lock was left behind.
   const std::string& took_over() const { return lock_->took_over(); }
+  // Words about what was set aside when it was opened.
+  const std::vector<std::string>& mended() const { return mended_; }
 
   // The first config is config.resolved.json, later ones get a number. Returns which file it is.
   std::filesystem::path WriteConfig(const nlohmann::ordered_json& config) const;
@@ -62,11 +67,13 @@ class RunDirectory {
 
   std::filesystem::path path_;
   std::unique_ptr<RunLock> lock_;
+  std::vector<std::string> mended_;
 };
 
-// The newest resolved config. InputError where the directory holds no run.
+// The newest resolved config. InputError where the directory holds no run, or that file is damaged.
 std::filesystem::path NewestConfig(const std::filesystem::path& run);
-// run.json, or null where there is none.
+// run.json, or null where there is none. Of a damaged one what can be read: a part of it that is not as it
+// was written is left out, or all of it.
 nlohmann::ordered_json ReadRunRecord(const std::filesystem::path& run);
 // Replaces run.json, whole.
 void ReplaceRunRecord(const std::filesystem::path& run, const nlohmann::ordered_json& record);

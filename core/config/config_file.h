@@ -50,6 +50,10 @@ class ConfigFile {
   // missing: whether the keys exist is for the reader to say.
   void Override(const std::vector<std::string>& overrides);
 
+  // What paths of it lead to is not looked at: of a config that a run wrote, wherever its files are now.
+  void LeavePaths() { leaves_paths_ = true; }
+  bool leaves_paths() const { return leaves_paths_; }
+
   // Null where the file cannot be read or parsed, which is then among the diagnostics.
   const JsonNode* root() const { return document_.parsed ? &document_.root : nullptr; }
   // The value of a path through objects and arrays; null where there is none.
@@ -83,6 +87,7 @@ class ConfigFile {
   std::function<std::vector<std::string>()> key_paths_of_;
   std::vector<std::string> key_paths_;
   int suggestions_ = 0;
+  bool leaves_paths_ = false;
 };
 
 }  // namespace medley

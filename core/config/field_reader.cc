@@ -235,7 +235,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
                     text.find('\0') == std::string::npos;
   if (!Expect(good, node, path, PathInWords(field.path))) return;
   value = file_.Resolve(node);
-  if (field.path == PathKind::kLater) return;
+  if (field.path == PathKind::kLater || file_.leaves_paths()) return;
   const std::string problem = PathProblem(value, field.path);
   if (!problem.empty()) file_.Fail(node.at, path, problem);
 }

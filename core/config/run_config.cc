@@ -101,6 +101,18 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
   }
 }
 
+RunConfig ReadOverridden(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                         bool leaves_paths) {
+  Diagnostics diagnostics;
+  ConfigFile file(path, diagnostics);
+  if (leaves_paths) file.LeavePaths();
+  file.Override(overrides);
+  RunConfig config;
+  ReadConfig(file, config);
+  diagnostics.Throw();
+  return config;
+}
+
 }  // namespace
 
 void ReadConfig(ConfigFile& file, RunConfig& config) {
@@ -128,13 +140,11 @@ void CheckEffects(ConfigFile& file, const RunConfig& config) {
 }
 
 RunConfig ReadRunConfig(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  Diagnostics diagnostics;
-  ConfigFile file(path, diagnostics);
-  file.Override(overrides);
-  RunConfig config;
-  ReadConfig(file, config);
-  diagnostics.Throw();
-  return config;
+  return ReadOverridden(path, overrides, /*leaves_paths=*/false);
+}
+
+RunConfig ReadWrittenConfig(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return ReadOverridden(path, overrides, /*leaves_paths=*/true);
 }
 
 std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan) {

@@ -270,6 +270,9 @@ TaskConfig Changed(TaskConfig config, const TaskChange& change);
 // InputError that lists every mistake as file:line:column: path: what is wrong, with the allowed values and a
 // suggestion.
 RunConfig ReadRunConfig(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+// The same of a config that a run wrote: its files may lie elsewhere now.
+RunConfig ReadWrittenConfig(const std::filesystem::path& file,
+                            const std::vector<std::string>& overrides = {});
 // Reports every mistake to the file's diagnostics.
 void ReadConfig(ConfigFile& file, RunConfig& config);
 // Reports settings without effect, of a run that begins: older medleys accepted them.

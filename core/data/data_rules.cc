@@ -126,7 +126,8 @@ HeldOutShare DataRules::ShareOf(const HeldOutItems& asked, std::int64_t items) c
     return found == shares.end() ? nullptr : &*found;
   };
   if (const HeldOutShare* own = find(*this, true)) return *own;
-  const HeldOutShare* taken = from_ ? find(from_->rules, true) : nullptr;
+  const HeldOutShare* taken = find(*this, false);  // its file was renamed
+  if (from_ && taken == nullptr) taken = find(from_->rules, true);
   if (from_ && taken == nullptr) taken = find(from_->rules, false);  // a file that grew may be called anew
   HeldOutShare share = taken != nullptr ? *taken : HeldOutShare{.asked = asked.asked};
   share.files = asked.files;

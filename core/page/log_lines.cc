@@ -34,8 +34,10 @@ void ForEachLine(const fs::path& file, const std::function<void(const json&)>& t
     progress.Read(line.size() + 1);
     const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!read.is_object())
-      throw InputError(DisplayPath(file) + ":" + std::to_string(number) +
-                       ": expected an object of JSON: the log is damaged");
+      throw InputError(
+          DisplayPath(file) + ":" + std::to_string(number) +
+          ": expected an object of JSON: the log is damaged. medley resume keeps it aside, and goes "
+          "on with the lines that can be read");
     if (At(read, "step").is_number_integer()) take(read);
   }
 }

@@ -41,6 +41,11 @@ json ReadIfThere(const fs::path& file) {
   return ReadJson<json>(ReadFile(file, std::int64_t{256} << 20), DisplayPath(file));
 }
 
+// What the next start writes anew; without it the page lacks what is in it.
+json ReadIfGood(const fs::path& file) try { return ReadIfThere(file); } catch (const InputError&) {
+  return nullptr;
+}
+
 ordered_json LastScoreJson(const LastScore& last) {
   ordered_json json = ToJson(last.score);
   json["step"] = last.step;
@@ -86,7 +91,7 @@ std::map<std::string, std::vector<std::string>> StagesOfForms(const fs::path& ru
   try {
     const fs::path file = run / kRunWeights;
     const Curriculum curriculum = ParseCurriculum(file, ReadFile(file, kLargestWeightsFile));
-    const FormTable forms(ReadRunConfig(NewestConfig(run)), curriculum);
+    const FormTable forms(ReadWrittenConfig(NewestConfig(run)), curriculum);
     for (const Stage& stage : curriculum.stages) {
       for (const auto& [task, change] : stage.set.tasks) {
         const Form& form = forms.Of(stage, task);
@@ -135,8 +140,7 @@ ordered_json RanksOf(const fs::path& run, const json& plan, const json& receipt,
     ranks.push_back({{"rank", rank}, {"worked", logs.WorkOf(rank)}, {"memory", MemoryOf(planned, took)}});
   };
   add(plan, receipt);
-  for (const fs::path& other : others)
-    add(ReadIfThere(other / "plan.json"), ReadIfThere(other / kReceiptFile));
+  for (const fs::path& other : others) add(ReadIfGood(other / "plan.json"), ReadIfGood(other / kReceiptFile));
   return ranks;
 }
 
@@ -256,10 +260,9 @@ void PutProgress(const fs::path& run, const RunLogs& logs, const json& config, c
 
 ordered_json RunData(const fs::path& run) {
   const json config = ReadIfThere(NewestConfig(run)), record = ReadRunRecord(run);
-  if (!record.is_object() || !config.is_object())
-    throw InputError(DisplayPath(run) +
-                     " has no run.json, or its config is no object: a run's directory is expected");
-  const json plan = ReadIfThere(run / "plan.json"), receipt = ReadIfThere(run / kReceiptFile);
+  if (!config.is_object())
+    throw InputError(DisplayPath(run) + ": its config is no object: a run's directory is expected");
+  const json plan = ReadIfGood(run / "plan.json"), receipt = ReadIfGood(run / kReceiptFile);
   const json scored = LastEvaluation(run);
   RunLogs logs(run);
   if (const json& scores = ScoresIn(scored); !scores.empty())

@@ -8,9 +8,12 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <medley/base/durable_file.h>
@@ -30,6 +33,7 @@ using nlohmann::ordered_json;
 constexpr std::int64_t kMostHashed = std::int64_t{64} << 20;
 constexpr const char* kContents = "xxh3_128";
 constexpr const char* kListing = "xxh3_128_of_names_sizes_times";
+constexpr const char* kSamples = "xxh3_128_of_sizes_and_samples";
 constexpr const char* kHeaders = "xxh3_128_of_headers";
 constexpr std::uint64_t kMostHeader = 16 << 20;  // as SafetensorsFile takes them
 
@@ -45,24 +49,60 @@ std::string Line(const fs::path& path, const fs::path& name) {
          '.' + std::to_string(info.st_mtim.tv_nsec) + '\n';
 }
 
-std::string Listing(const fs::path& path) {
-  if (!fs::is_directory(path)) return Line(path, path.filename());
-  std::vector<std::string> lines;
+// Of the files below a folder, sorted; of a file itself "".
+std::vector<fs::path> NamesIn(const fs::path& path) {
+  if (!fs::is_directory(path)) return {fs::path()};
+  std::vector<fs::path> names;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file()) lines.push_back(Line(entry.path(), entry.path().lexically_relative(path)));
+    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(path));
   }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+fs::path FileOf(const fs::path& path, const fs::path& name) { return name.empty() ? path : path / name; }
+
+std::string Listing(const fs::path& path, const std::vector<fs::path>& names) {
+  std::vector<std::string> lines;
+  for (const fs::path& name : names)
+    lines.push_back(Line(FileOf(path, name), name.empty() ? path.filename() : name));
   std::sort(lines.begin(), lines.end());
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
 }
 
-ordered_json Input(const fs::path& path) {
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored) ||
-      (fs::is_regular_file(path, ignored) && InfoOf(path).st_size > kMostHashed))
-    return {{"path", path.string()}, {kListing, HashText(Listing(path))}};
-  return {{"path", path.string()}, {kContents, HashFile(path)}};
+// Of what cannot be opened nothing: who needs it says so.
+std::string Piece(const InputFile* file, std::int64_t offset, std::size_t bytes) {
+  std::string piece(bytes, '\0');
+  piece.resize(file == nullptr ? 0 : file->Read(offset, piece.data(), piece.size()));
+  return piece;
+}
+std::optional<InputFile> OpenIfPossible(const fs::path& file) try {
+  return std::optional<InputFile>(std::in_place, file);
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+// Pieces at even distances of all the bytes, one file behind the other: they tell one corpus from another
+// where reading it whole would take minutes.
+std::string SizesAndSamples(const fs::path& path, const std::vector<fs::path>& names) {
+  constexpr std::int64_t kCount = 64;
+  constexpr std::size_t kBytes = 4096;
+  std::vector<std::int64_t> sizes;
+  for (const fs::path& name : names) sizes.push_back(InfoOf(FileOf(path, name)).st_size);
+  const std::int64_t all = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::string text;
+  std::int64_t sample = 0, begin = 0;
+  for (std::size_t i = 0; i < names.size(); begin += sizes[i++]) {
+    text += names[i].string() + '\n' + std::to_string(sizes[i]) + '\n';
+    const auto place = [&] { return all / kCount * sample + all % kCount * sample / kCount; };
+    const auto is_here = [&] { return sample < kCount && place() < begin + sizes[i]; };
+    if (!is_here()) continue;
+    const std::optional<InputFile> file = OpenIfPossible(FileOf(path, names[i]));
+    for (; is_here(); ++sample) text += Piece(file ? &*file : nullptr, place() - begin, kBytes);
+  }
+  return text;
 }
 
 // Of gigabytes: what stands in front of the values of each file says which tensors they are.
@@ -106,35 +146,72 @@ std::string SumOf(const ordered_json& input) {
 
 }  // namespace
 
-ordered_json InputRecord(const RunConfig& config, const Registry& registry, const fs::path& pretrained) {
-  ordered_json inputs = {{"model", Input(config.model)}, {"weights", Input(config.weights)}};
-  if (!config.tokenizer.empty()) inputs["tokenizer"] = Input(config.tokenizer);
-  if (!config.control_text.empty()) inputs["control_text"] = Input(config.control_text);
-  if (!pretrained.empty()) {
-    inputs["pretrained"] = Input(pretrained / kPretrainedConfigFile);
-    if (ordered_json weights = PretrainedWeights(pretrained); !weights.is_null())
-      inputs["pretrained_weights"] = std::move(weights);
-  }
+ordered_json InputAt(const fs::path& path) {
+  std::error_code ignored;
+  const bool is_folder = fs::is_directory(path, ignored);
+  const bool is_large =
+      !is_folder && fs::is_regular_file(path, ignored) && InfoOf(path).st_size > kMostHashed;
+  if (!is_folder && !is_large) return {{"path", path.string()}, {kContents, HashFile(path)}};
+  const std::vector<fs::path> names = NamesIn(path);
+  return {{"path", path.string()},
+          {kListing, HashText(Listing(path, names))},
+          {kSamples, HashText(SizesAndSamples(path, names))}};
+}
+
+std::vector<std::pair<std::string, fs::path>> InputPaths(const RunConfig& config, const Registry& registry) {
+  std::vector<std::pair<std::string, fs::path>> paths = {{"model", config.model},
+                                                         {"weights", config.weights}};
+  if (!config.tokenizer.empty()) paths.emplace_back("tokenizer", config.tokenizer);
+  if (!config.control_text.empty()) paths.emplace_back("control_text", config.control_text);
   for (const auto& [name, settings] : config.tasks) {
     const TaskInfo* task = registry.Find(name);
     if (task == nullptr) continue;
     for (const auto& [option, value] : settings.options) {
       const OptionInfo* info = task->FindOption(option);
-      if (info == nullptr || info->kind != OptionKind::kPath) continue;
-      inputs["tasks." + name + ".options." + option] = Input(std::get<std::string>(value));
+      if (info != nullptr && info->kind == OptionKind::kPath && std::holds_alternative<std::string>(value))
+        paths.emplace_back("tasks." + name + ".options." + option, std::get<std::string>(value));
     }
   }
+  return paths;
+}
+
+ordered_json InputRecord(const RunConfig& config, const Registry& registry, const fs::path& pretrained) {
+  ordered_json inputs = ordered_json::object();
+  for (const auto& [name, path] : InputPaths(config, registry)) inputs[name] = InputAt(path);
+  if (pretrained.empty()) return inputs;
+  inputs["pretrained"] = InputAt(pretrained / kPretrainedConfigFile);
+  if (ordered_json weights = PretrainedWeights(pretrained); !weights.is_null())
+    inputs["pretrained_weights"] = std::move(weights);
   return inputs;
 }
 
 std::string InputChange::Words() const { return path + " (" + name + "): XXH3-128 " + before + " -> " + now; }
+
+std::string InputChange::MoveWords() const {
+  return name + ": " + from + " is now " + path +
+         (by_samples ? ", with the same sizes and the same bytes at 64 places; it was not read whole"
+                     : ", with the same contents");
+}
+
+InputChange CompareInput(const std::string& name, const ordered_json& before, const ordered_json& now) {
+  InputChange input{.name = name,
+                    .path = now.value("path", ""),
+                    .before = SumOf(before),
+                    .now = SumOf(now),
+                    .from = before.value("path", "")};
+  const std::string samples = before.value(kSamples, "");
+  if (!input.any() || !input.moved() || samples.empty() || samples != now.value(kSamples, "")) return input;
+  input.before = input.now = samples;  // a copy, whose times are others
+  input.by_samples = true;
+  return input;
+}
 
 std::vector<InputChange> CompareInputs(const ordered_json& before, const ordered_json& now) {
   std::vector<InputChange> inputs;
   for (const auto& [name, input] : now.items()) {
     const auto known = before.find(name);
     if (name == "weights" || known == before.end() || SumOf(*known).empty()) continue;
-    inputs.push_back({name, input.value("path", ""), SumOf(*known), SumOf(input)});
+    inputs.push_back(CompareInput(name, *known, input));
   }
   return inputs;
 }

@@ -216,13 +216,16 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
                          Purpose purpose = Purpose::kUse) {
   if (!device.empty()) overrides.push_back("device=" + device);
   TrainedRun trained;
-  trained.run = BuildRun(CheckInputsOf(directory, overrides, std::nullopt, {}, plugins), purpose);
+  RunInputs inputs = CheckInputsOf(directory, overrides, std::nullopt, {}, plugins);
+  const MovedFiles moved = inputs.moved;
+  trained.run = BuildRun(std::move(inputs), purpose);
   const Run& run = *trained.run;
-  nlohmann::ordered_json record = RunRecord(run);
+  nlohmann::ordered_json record = RunRecord(run), old_record = ReadRunRecord(directory);
   for (const std::string& given : overrides)  // other rows than those it began with are what was asked for
     record.at("inputs").erase(given.substr(0, given.find('=')));
-  for (const std::string& change :
-       CompareRecord(ReadRunRecord(directory), record, run.NamedTasks(), directory))
+  MovePlugins(moved, old_record);
+  for (const std::string& words : MoveWords(moved, old_record, record)) console.Say(words);
+  for (const std::string& change : CompareRecord(old_record, record, run.NamedTasks(), directory))
     console.Warn("changed since " + directory.string() + " was trained: " + change);
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   return trained;
@@ -273,12 +276,17 @@ std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device,
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
-                      const NamedPlugins& plugins, RunState state,
-                      const std::optional<WeightsText>& weights) {
-  const std::vector<fs::path> paths = ConfirmPlugins(plugins, config, PluginPaths(config, overrides));
+                      const NamedPlugins& plugins, RunState state, const std::optional<WeightsText>& weights,
+                      const std::vector<fs::path>& changed) {
+  RunFiles files(config, overrides, changed);
+  const std::vector<fs::path> paths =
+      ConfirmPlugins(plugins, config, files.Plugins(PluginPaths(config, overrides), plugins.paths));
   RunInputs inputs{Registry::Scan({.paths = paths}), {}};
   inputs.registry.RequireNamed();
-  inputs.checked = CheckRun(config, overrides, inputs.registry, state, weights);
+  files.Find(inputs.registry);
+  inputs.moved = files.moved();
+  inputs.checked =
+      CheckRun(config, files.overrides(), inputs.registry, state, weights, Locks::kHold, files.of_model());
   inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
   if (state == RunState::kBegins) inputs.rules = RulesOfNewRun(inputs.checked.run, inputs.registry);
   return inputs;
@@ -286,10 +294,11 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
 
 RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> overrides,
                         const std::optional<WeightsText>& weights, fs::path config,
-                        const NamedPlugins& plugins) {
+                        const NamedPlugins& plugins, const std::vector<fs::path>& changed) {
   if (config.empty()) config = NewestConfig(directory);  // there is a run
   const fs::path own = fs::absolute(directory) / kRunWeights;
   RequireOwnWeights(directory);
+  RequireJsonOfWeights(directory);
   if (TypeOf(own) != fs::file_type::not_found) {
     for (const std::string& given : overrides) {
       if (given.starts_with("weights="))
@@ -298,8 +307,8 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  RunInputs inputs =
-      CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunState::kBegun, weights);
+  RunInputs inputs = CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunState::kBegun,
+                                 weights, changed);
   inputs.rules = RulesOfRun(directory, config, inputs);
   return inputs;
 }
@@ -312,6 +321,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   auto run = std::make_unique<Run>(inputs.checked.run, inputs.checked.curriculum);
   run->cluster = std::move(cluster);
   run->weights_text = inputs.checked.weights_text;
+  run->config_file = inputs.moved.config;
   *run->rules = std::move(inputs.rules);
   run->model_file = inputs.checked.model;
   run->registry = std::make_unique<Registry>(std::move(inputs.registry));

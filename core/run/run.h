@@ -26,6 +26,7 @@
 #include <medley/plugin/registry.h>
 #include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
+#include <medley/run/run_files.h>
 #include <medley/run/validate.h>
 #include <medley/step/optimizer.h>
 #include <medley/step/step_executor.h>
@@ -43,10 +44,11 @@ struct Run {
   const RunConfig config;
   std::shared_ptr<Cluster> cluster = std::make_shared<Cluster>();  // who trains it; a process alone
   at::Device device = at::kCPU;
-  Budget budget;             // of a run that trains; 0 bytes: no limit
-  Curriculum curriculum;     // the weights file; what is in force is the mixer's
-  FormTable forms;           // of its tasks, and of edits of its weights
-  std::string weights_text;  // of that file
+  Budget budget;                      // of a run that trains; 0 bytes: no limit
+  Curriculum curriculum;              // the weights file; what is in force is the mixer's
+  FormTable forms;                    // of its tasks, and of edits of its weights
+  std::string weights_text;           // of that file
+  std::filesystem::path config_file;  // that it began with; "": not known
   std::unique_ptr<Registry> registry;
   std::optional<ModelFile> model_file;   // always there
   std::unique_ptr<Tokenizer> tokenizer;  // null where the model needs none, as the control text is empty
@@ -89,17 +91,21 @@ struct RunInputs {
   Registry registry;
   CheckedRun checked;
   DataRules rules = {};  // those of a run that begins, or of the run that lies there
+  MovedFiles moved = {};
 };
 // `plugins` go before the config's, which must have been confirmed; `weights`: instead of what is in the
-// weights file. Throws one InputError with every mistake.
+// weights file. Of a config that a run wrote, files that lie elsewhere now are looked for; `changed`: as
+// RunFiles has it. Throws one InputError with every mistake.
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
                       const NamedPlugins& plugins = {}, RunState state = RunState::kBegins,
-                      const std::optional<WeightsText>& weights = std::nullopt);
+                      const std::optional<WeightsText>& weights = std::nullopt,
+                      const std::vector<std::filesystem::path>& changed = {});
 // Checks the files of the run that lies in a directory, with its own weights file where it has one; `config`:
 // "" for its newest.
 RunInputs CheckInputsOf(const std::filesystem::path& directory, std::vector<std::string> overrides = {},
                         const std::optional<WeightsText>& weights = std::nullopt,
-                        std::filesystem::path config = {}, const NamedPlugins& plugins = {});
+                        std::filesystem::path config = {}, const NamedPlugins& plugins = {},
+                        const std::vector<std::filesystem::path>& changed = {});
 
 // kUse: no mixer, executor or optimizer; kExport: likewise, and weights in float whatever the run computes
 // in, so that they are as training has them; kSample: no model at all.

@@ -1,6 +1,7 @@
 #include <ATen/Parallel.h>
 
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -80,6 +81,22 @@ void RequireSamePlugin(const ordered_json& before, const ordered_json& now, cons
       "or start a new run with init_from");
 }
 
+std::vector<std::string> UsedBy(const std::string& model, const std::vector<std::string>& tasks) {
+  std::vector<std::string> used = {"model " + model};
+  for (const std::string& task : tasks) used.push_back("task " + task);
+  return used;
+}
+
+void RequirePluginsOf(const std::vector<std::string>& used, const ordered_json& before,
+                      const ordered_json& now) {
+  const auto plugins_before = PluginsOf(before), plugins_now = PluginsOf(now);
+  for (const std::string& what : used) {
+    const auto was = plugins_before.find(what), is = plugins_now.find(what);
+    if (was != plugins_before.end() && is != plugins_now.end())
+      RequireSamePlugin(was->second, is->second, what);
+  }
+}
+
 std::map<std::string, std::string> BuildIds(const ordered_json& record) {
   std::map<std::string, std::string> ids;
   for (const auto& plugin : record.value("plugins", ordered_json::array())) {
@@ -91,14 +108,7 @@ std::map<std::string, std::string> BuildIds(const ordered_json& record) {
 std::vector<std::string> Changes(const ordered_json& old_record, const ordered_json& now,
                                  const std::vector<std::string>& tasks, const std::filesystem::path& run) {
   RequireSameInputs(InputsOf(old_record), InputsOf(now), run);
-  const auto plugins_before = PluginsOf(old_record), plugins_now = PluginsOf(now);
-  std::vector<std::string> used = {"model " + now.value("model", "")};
-  for (const std::string& task : tasks) used.push_back("task " + task);
-  for (const std::string& what : used) {
-    const auto before = plugins_before.find(what), found = plugins_now.find(what);
-    if (before != plugins_before.end() && found != plugins_now.end())
-      RequireSamePlugin(before->second, found->second, what);
-  }
+  RequirePluginsOf(UsedBy(now.value("model", ""), tasks), old_record, now);
   std::vector<std::string> changes;
   for (const char* key : {"medley", "revision", "libtorch", "device", "threads"}) {
     if (old_record.value(key, ordered_json()) == now.value(key, ordered_json())) continue;
@@ -135,17 +145,55 @@ ordered_json RunRecord(const Run& run) {
           {"plugins", PluginFiles(*run.registry)}};
 }
 
-std::vector<InputChange> RequireRecordedInputs(ordered_json& old_record, const CheckedRun& now,
-                                               const Registry& registry, const std::filesystem::path& run,
-                                               const std::vector<std::filesystem::path>& changed) {
-  if (!old_record.is_object()) return {};
+RecordedInputs RequireRecordedInputs(ordered_json& old_record, const RunInputs& now,
+                                     const std::filesystem::path& run,
+                                     const std::vector<std::filesystem::path>& changed) {
+  RecordedInputs recorded{.known = now.moved.uncompared};
+  if (!old_record.is_object()) return recorded;
   return ReadingRecord([&] {
-    const ordered_json found =
-        InputRecord(now.run, registry, now.model ? now.model->config.pretrained() : std::filesystem::path());
+    const std::optional<ModelFile>& model = now.checked.model;
+    const ordered_json found = InputRecord(now.checked.run, now.registry,
+                                           model ? model->config.pretrained() : std::filesystem::path());
+    recorded.now = found;
+    recorded.moved = MoveWords(now.moved, old_record, {{"inputs", found}});
     ordered_json inputs = InputsOf(old_record);
-    std::vector<InputChange> allowed = AllowChanged(inputs, found, changed, run);
+    recorded.allowed = AllowChanged(inputs, found, changed, run);
     old_record["inputs"] = std::move(inputs);
-    return allowed;
+    recorded.known.merge(KeysOfSameInputs(old_record, found));
+    if (!now.moved.plugins.empty()) recorded.known.insert("plugin_path");  // which is told of each
+    return recorded;
+  });
+}
+
+std::vector<std::string> MoveWords(const MovedFiles& moved, const ordered_json& old_record,
+                                   const ordered_json& now) {
+  std::vector<std::string> words = moved.words;
+  if (!old_record.is_object()) return words;
+  return ReadingRecord([&] {
+    for (const InputChange& input : CompareInputs(InputsOf(old_record), InputsOf(now))) {
+      if (input.moved() && !input.any() && input.name != "pretrained") words.push_back(input.MoveWords());
+    }
+    return words;
+  });
+}
+
+std::set<std::string> KeysOfSameInputs(const ordered_json& old_record, const ordered_json& inputs) {
+  std::set<std::string> keys;
+  if (!old_record.is_object()) return keys;
+  for (const InputChange& input : CompareInputs(InputsOf(old_record), inputs)) {
+    if (!input.any()) keys.insert(input.name);
+  }
+  return keys;
+}
+
+void RequireSamePlugins(const ordered_json& old_record, const RunInputs& now) {
+  if (!old_record.is_object()) return;
+  ordered_json moved = old_record;
+  MovePlugins(now.moved, moved);
+  ReadingRecord([&] {
+    RequirePluginsOf(UsedBy(now.checked.model->info.name, now.checked.curriculum.Named()), moved,
+                     {{"plugins", PluginFiles(now.registry)}});
+    return true;
   });
 }
 

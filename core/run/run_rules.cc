@@ -66,7 +66,7 @@ std::optional<EarlierItems> EarlierItemsOf(fs::path run, const RunConfig& now, c
   const ordered_json before =
       record.is_object() ? record.value("inputs", ordered_json::object()) : ordered_json::object();
   const ordered_json inputs = InputRecord(now, registry);
-  const RunConfig config = ReadRunConfig(NewestConfig(run), {});
+  const RunConfig config = ReadWrittenConfig(NewestConfig(run));
   const WeightLog log(run);
   for (const auto& [name, settings] : config.tasks) {
     const TaskInfo* task = registry.Find(name);
@@ -86,10 +86,18 @@ DataRules RulesOfNewRun(const RunConfig& config, const Registry& registry) {
   return rules;
 }
 
-// A run whose record was moved away has one no more, which its config tells from one that never had it.
+// Its first config may be lost.
+bool BeganWithRules(const fs::path& directory, const fs::path& config) try {
+  return SaysEvalSeed(ReadResolved(directory / "config.resolved.json"));
+} catch (const Error&) {
+  return SaysEvalSeed(ReadResolved(config));
+}
+
+// A run whose record was damaged or moved away has one no more; the config that it began with tells that from
+// one that never had it.
 DataRules RulesOfRun(const fs::path& directory, const fs::path& config, const RunInputs& inputs) {
   const ordered_json record = ReadRunRecord(directory);
-  if (record.is_object() || !SaysEvalSeed(ReadResolved(config))) return RulesIn(record);
+  if (record.contains(kDataRules) || !BeganWithRules(directory, config)) return RulesIn(record);
   return RulesOfNewRun(inputs.checked.run, inputs.registry);
 }
 

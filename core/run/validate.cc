@@ -128,7 +128,7 @@ Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Mod
 
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
                     const Registry& registry, RunState state, const std::optional<WeightsText>& weights,
-                    Locks locks) {
+                    Locks locks, const std::vector<std::string>& of_model) {
   Diagnostics diagnostics;
   ConfigFile file(config, diagnostics);
   file.Override(overrides);
@@ -155,6 +155,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
       ConfigFile described(checked.run.model, diagnostics);
+      described.Override(of_model);
       checked.model = ReadModelFile(described, registry, is_known ? KeysOf::kBegunRun : KeysOf::kUser);
     }
     const ModelInfo* model = checked.model ? &checked.model->info : nullptr;

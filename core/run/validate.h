@@ -41,9 +41,11 @@ struct WeightsText {
 // special tokens; also the kinds of the tokenizer and the control text, and of the run whose weights are
 // taken where this one begins. Throws one InputError with every mistake of all files. `weights`: of a run
 // that has begun, instead of what is in the weights file now: where this one begins, it repeats that one.
+// `of_model`: overrides of the model's config.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
                     const Registry& registry, RunState state = RunState::kBegins,
-                    const std::optional<WeightsText>& weights = std::nullopt, Locks locks = Locks::kHold);
+                    const std::optional<WeightsText>& weights = std::nullopt, Locks locks = Locks::kHold,
+                    const std::vector<std::string>& of_model = {});
 // Another weights file for a run that goes on, checked as CheckRun does; `whose`: kBegunRun of one that the
 // run had taken already. `also`, if any, reports what else is wrong.
 using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;

@@ -3,6 +3,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/json_reader.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/report/record_sink.h>
 
@@ -43,6 +44,17 @@ void RequireOwnWeights(const fs::path& directory) {
   throw InputError(DisplayPath(directory / kRunWeights) +
                    " is missing. Restore it from a copy; or medley resume, which writes it anew from " +
                    kWeightLog + " or from what its checkpoint kept");
+}
+
+void RequireJsonOfWeights(const fs::path& directory) {
+  const fs::path own = directory / kRunWeights;
+  if (TypeOf(own) == fs::file_type::not_found) return;
+  try {
+    ReadJson(ReadFile(own), DisplayPath(own));
+  } catch (const InputError& error) {
+    throw InputError(std::string(error.what()) + ". Mend it; or remove it, then medley resume " +
+                     directory.string() + " writes it anew, as it was taken over last");
+  }
 }
 
 }  // namespace medley

@@ -16,5 +16,7 @@ std::string WeightLogProblemWords(const std::filesystem::path& directory, const 
 // An InputError where a run that has a log of its weights has lost the file of them: what that was copied
 // from is not what the run was trained with. Runs of older medleys have neither.
 void RequireOwnWeights(const std::filesystem::path& directory);
+// The same, with what to do, where that file is no JSON.
+void RequireJsonOfWeights(const std::filesystem::path& directory);
 
 }  // namespace medley

@@ -14,6 +14,7 @@
 #include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
+#include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/weight_log_check.h>
 
@@ -110,11 +111,19 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
   }
 }
 
-void RepeatedRun::RequireSame(const RunConfig& config) const {
+void RepeatedRun::RequireSame(const RunInputs& inputs) const {
   const fs::path& file = starts_.front().config;
-  const RunConfig began =
-      ReadRunConfig(file, WithEarlierDefaults(file, {"weights=" + weights_.file.string()}));
-  const auto differences = ConfigDifferences(ToJson(began), ToJson(config));
+  const ordered_json record = ReadRunRecord(directory_), config = ToJson(inputs.checked.run);
+  ordered_json began =
+      ToJson(ReadWrittenConfig(file, WithEarlierDefaults(file, {"weights=" + weights_.file.string()})));
+  const ordered_json files = InputRecord(inputs.checked.run, inputs.registry);
+  TakePaths(KeysOfSameInputs(record, files), config, began);
+  if (!inputs.moved.uncompared.empty()) TakePaths(inputs.moved.uncompared, config, began);
+  if (began.value("plugin_path", ordered_json()) != config.value("plugin_path", ordered_json())) {
+    RequireSamePlugins(record, inputs);  // wherever they lie
+    began["plugin_path"] = config.value("plugin_path", ordered_json());
+  }
+  const auto differences = ConfigDifferences(began, config);
   if (differences.empty()) return;
   std::string words = "this config is not the one that " + DisplayPath(directory_) +
                       " began with. Give the same KEY=VALUE; what differs, there -> here:";

@@ -9,7 +9,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/run_config.h>
 #include <medley/report/console.h>
-#include <medley/run/validate.h>
+#include <medley/run/run.h>
 #include <medley/train/admission.h>
 #include <medley/train/run_hours.h>
 
@@ -26,8 +26,9 @@ class RepeatedRun {
 
   // The weights that it began with.
   const WeightsText& weights() const { return weights_; }
-  // Throws an InputError with all differences where it did not begin with this config.
-  void RequireSame(const RunConfig& config) const;
+  // Throws an InputError with all differences where it did not begin with this config: of files, in what is
+  // in them.
+  void RequireSame(const RunInputs& inputs) const;
   // A run that begins gets the edits that are to come: replaces the weights file and the log of them in its
   // directory. A FileError where they cannot be written.
   void GiveEditsTo(const std::filesystem::path& run, Console& console) const;

@@ -71,6 +71,7 @@ std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const fs:
 ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const fs::path& run,
                           const ResumeRequest& request, Console& console) {
   console.LogTo(directory->path() / kConsoleLog);
+  for (const std::string& words : directory->mended()) console.Warn(words);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
   const ResumeStart start{.request = request, .run = CheckpointsOf(request.cluster, run)};
   ResumedRun resumed = BeforeTheFirstStep("the run is as it was", console,

@@ -40,7 +40,7 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   RunConfig& config = inputs.checked.run;
   Append(request.allow_missing, config.allow_missing);
   Append(request.allow_unexpected, config.allow_unexpected);
-  if (repeated != nullptr) repeated->RequireSame(config);
+  if (repeated != nullptr) repeated->RequireSame(inputs);
   if (!request.profile.empty() && !config.plan)
     throw InputError("--profile " + request.profile.string() +
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
@@ -121,6 +121,7 @@ void SayThatAResumeGoesOn(const fs::path& run) {
 
 void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t step, bool unevaluated) {
   nlohmann::ordered_json record = RunRecord(run);
+  record["places"] = PlacesRecord(directory.path(), run.config_file);
   record["step"] = step;
   record["unevaluated"] = unevaluated;
   if (nlohmann::ordered_json rules = run.rules->Json(); !rules.is_null()) {
@@ -145,6 +146,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * inputs.checked.run.threads, Cores());
   const std::vector<std::string> odd = WhatChangesTraining(inputs);
+  const std::vector<std::string> moved = inputs.moved.AllWords();
   auto planned = std::make_unique<PlannedRun>(
       BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, cluster), console);
   const Run& run = *planned->run;
@@ -163,6 +165,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   console.LogTo(path / kConsoleLog);
   planned->admission.SaveIn(path);
   console.Say("the run lies in " + path.string());
+  for (const std::string& words : moved) console.Say(words);
   SayWhatRuns(run, console);
   SayHowFilesAreRead(run, console);
   for (const std::string& words : taken) console.Say(words);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <medley/base/interrupt.h>
@@ -11,6 +13,7 @@
 #include <medley/report/table.h>
 #include <medley/run/config_change.h>
 #include <medley/run/data_files.h>
+#include <medley/run/rules_record.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
 #include <medley/session/longer_run.h>
@@ -57,16 +60,19 @@ std::string RateWords(const nlohmann::ordered_json& before, const RunConfig& now
 // what must not change.
 std::vector<std::string> ConfigChanges(const fs::path& directory, const std::optional<FoundCheckpoint>& found,
                                        const fs::path& file, const RunInputs& inputs,
-                                       const nlohmann::ordered_json& record) {
+                                       const nlohmann::ordered_json& record,
+                                       const std::set<std::string>& same_files) {
   const RunConfig& now = inputs.checked.run;
   const nlohmann::ordered_json resolved = ToJson(now);
-  if (!found)  // whatever became of the file that its weights were copied from
-    return CompareConfigs(
-        ToJson(ReadRunConfig(file,
-                             WithEarlierDefaults(file, {"weights=" + (directory / kRunWeights).string()}))),
-        resolved, {});
-  const nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
+  if (!found) {  // whatever became of the file that its weights were copied from
+    const std::string own = "weights=" + (directory / kRunWeights).string();
+    nlohmann::ordered_json began = ToJson(ReadWrittenConfig(file, WithEarlierDefaults(file, {own})));
+    TakePaths(same_files, resolved, began);
+    return CompareConfigs(began, resolved, {});
+  }
+  nlohmann::ordered_json before = TrainedConfig(directory, found->facts);
   if (before.is_object()) {
+    TakePaths(same_files, resolved, before);
     std::vector<std::string> changes = CompareConfigs(before, resolved, TrainedTasks(found->path));
     for (std::string& change : changes) {
       if (change.starts_with("steps: ")) change += RateWords(before, now, found->facts.step);
@@ -105,7 +111,7 @@ struct ReadRun {
   RunInputs inputs;
   std::optional<Curriculum> edit;  // of the weights, since they were written down last
   nlohmann::ordered_json record;   // of the last start, with what it was told changed since
-  std::vector<InputChange> files;  // what became of those that may change
+  RecordedInputs files;            // what became of them
   std::vector<std::string> changes;
 
   bool IsDone() const { return found && found->facts.step >= inputs.checked.run.steps && reported; }
@@ -170,8 +176,8 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
     }
   }
   ResumedWeights weights = ResumeWeights(directory, found, console);
-  RunInputs inputs =
-      CheckInputsOf(directory, start.request.overrides, weights.then, config, start.request.plugins);
+  RunInputs inputs = CheckInputsOf(directory, start.request.overrides, weights.then, config,
+                                   start.request.plugins, start.request.allow_changed);
   std::optional<Curriculum> edit;
   try {
     if (weights.edited) edit = TakenEdit(directory, weights, inputs);
@@ -181,9 +187,9 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
     throw;
   }
   nlohmann::ordered_json record = ReadRunRecord(directory);
-  auto files =
-      RequireRecordedInputs(record, inputs.checked, inputs.registry, directory, start.request.allow_changed);
-  auto changes = ConfigChanges(directory, found, config, inputs, record);
+  MovePlugins(inputs.moved, record);
+  RecordedInputs files = RequireRecordedInputs(record, inputs, directory, start.request.allow_changed);
+  auto changes = ConfigChanges(directory, found, config, inputs, record, files.known);
   return {.found = found,
           .goes_back = goes_back,
           .reported = !found || Trainer::IsReported(found->path),
@@ -195,8 +201,9 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
           .changes = std::move(changes)};
 }
 
-void SayWhatBecameOf(const std::vector<InputChange>& files, Console& console) {
-  for (const InputChange& file : files)
+void SayWhatBecameOf(const RecordedInputs& files, Console& console) {
+  for (const std::string& words : files.moved) console.Say(words);
+  for (const InputChange& file : files.allowed)
     console.Say(file.any() ? "changed, as --allow-changed allows: " + file.Words()
                            : file.path + " is what the run knows already; --allow-changed is not needed");
 }
@@ -217,17 +224,38 @@ void LogChangedFiles(const std::vector<WeightEntry>& earlier, const std::vector<
   }
 }
 
+// Of a run whose steps are done: where files are now that the user named. Evaluations and exports read them
+// from there. False: there is nothing new.
+bool RecordNamedPlaces(const RunDirectory& directory, const ResumeRequest& request, ReadRun& read) {
+  std::set<std::string> named;
+  for (const std::string& given : request.overrides) {
+    if (std::string key = given.substr(0, given.find('=')); read.files.known.contains(key))
+      named.insert(std::move(key));
+  }
+  const nlohmann::ordered_json before = ReadResolved(NewestConfig(directory.path()));
+  nlohmann::ordered_json config = before;
+  TakePaths(named, ToJson(read.inputs.checked.run), config);
+  if (config == before) return false;
+  for (const std::string& key : named) read.record["inputs"][key] = read.files.now.at(key);
+  read.record["config"] = directory.WriteConfig(config).filename().string();
+  return true;
+}
+
 // Of a run whose steps are done: evaluations compare with its record.
-void RecordChangedFiles(const RunDirectory& directory, ReadRun& read, std::int64_t step, Console& console) {
+void RecordChangedFiles(const RunDirectory& directory, const ResumeRequest& request, ReadRun& read,
+                        std::int64_t step, Console& console) {
   SayWhatBecameOf(read.files, console);
-  if (std::none_of(read.files.begin(), read.files.end(), [](const auto& file) { return file.any(); })) return;
+  const std::vector<InputChange>& allowed = read.files.allowed;
+  const bool named = RecordNamedPlaces(directory, request, read);
+  if (!named && std::none_of(allowed.begin(), allowed.end(), [](const auto& file) { return file.any(); }))
+    return;
   WeightLog& log = read.weights.log;
   WeightEntry now = log.entries().empty() ? WeightEntry() : log.entries().back();
   now.step = step;
   now.cause = WeightEntry::Cause::kChangedFile;
   now.before = now.after;
   now.text.clear();
-  LogChangedFiles(read.weights.changed_files, read.files, now, log);
+  LogChangedFiles(read.weights.changed_files, allowed, now, log);
   read.record["step"] = step;
   read.record["unevaluated"] = false;
   directory.WriteRecord(read.record);
@@ -244,7 +272,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   const std::int64_t step = found ? found->facts.step : 0;
   if (read.IsDone()) {
     ReplaceDamagedLog(path, read.weights, console);
-    RecordChangedFiles(*directory, read, step, console);
+    RecordChangedFiles(*directory, start.request, read, step, console);
     console.Say("all " + std::to_string(step) + " steps are done; to go on: medley resume " + path.string() +
                 " --steps N (N in all)");
     return {nullptr, step};
@@ -263,10 +291,10 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
-  if (read.record.is_null() && run.rules->NamesAreText())
+  if (!read.record.contains(kDataRules) && run.rules->NamesAreText())
     console.Warn(
         (path / "run.json").string() +
-        " is not there, which said what is held out: that is decided anew from the files as they are. "
+        " does not say any more what is held out: that is decided anew from the files as they are. "
         "Where they have changed, items may be held out that were trained on; restore it if you can");
   SayHowFilesAreRead(run, console);
   if (!found) {
@@ -287,7 +315,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
                      .script = start.script};
   auto parts = std::make_unique<SessionParts>(directory, std::move(planned), std::move(read.weights.log),
                                               std::move(begin), console);
-  LogChangedFiles(read.weights.changed_files, read.files,
+  LogChangedFiles(read.weights.changed_files, read.files.allowed,
                   EntryOf(*run.mixer, step, WeightEntry::Cause::kChangedFile, "", SharesNow(*run.mixer)),
                   parts->log);
   if (found) SayWhatWasRestored(console, run, *found);

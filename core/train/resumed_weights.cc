@@ -125,7 +125,7 @@ std::string Doubt(const WeightLog& log, const KnownLog& known) {
          ", which is of an older medley, cannot be told";
 }
 
-fs::path OriginalOf(const fs::path& directory) { return ReadRunConfig(NewestConfig(directory)).weights; }
+fs::path OriginalOf(const fs::path& directory) { return ReadWrittenConfig(NewestConfig(directory)).weights; }
 
 // As it was taken over last; of a run that has not yet written any down, as it will begin.
 std::string WriteAnew(const fs::path& directory, const KnownLog& known, const WeightLog& log, bool damaged,

@@ -106,12 +106,13 @@ void ReadComparedRecord(const std::string& bytes) {
       {"inputs", {{"weights", {{"path", "w.json"}, {"xxh3_128", "00"}}}}},
       {"plugins", {{{"path", "/p/a.so"}, {"build_id", "12"}, {"own", true}, {"tasks", {"control"}}}}}};
   ordered_json before = ReadJson(bytes, "run.json");
-  CheckedRun checked;
-  RunConfig& config = checked.run;
+  RunInputs run{.registry = Registry(), .checked = {}};
+  RunConfig& config = run.checked.run;
   for (fs::path* input : {&config.model, &config.tokenizer, &config.weights, &config.control_text})
     *input = Written("input", "x");
   CompareRecord(before, now, {"control"}, "run");
-  RequireRecordedInputs(before, checked, Registry(), "run", {});
+  RequireRecordedInputs(before, run, "run", {});
+  TakePaths({"model", "tasks.control.options.data"}, now, before);
 }
 
 }  // namespace

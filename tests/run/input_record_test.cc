@@ -104,6 +104,31 @@ TEST_F(InputRecordTest, AFolderByNamesSizesAndTimes) {
   EXPECT_NE(Refusal(before, Record("clips")), "");
 }
 
+// A copy has other times, and so has an edit: elsewhere sizes and samples decide, at its place the times.
+TEST_F(InputRecordTest, ACopyOfAFolderIsKnownBySizesAndSamples) {
+  for (int i = 0; i < 90; ++i)
+    work_.Write("clips/" + std::to_string(i % 3) + "/" + std::to_string(i), "clip");
+  work_.Write("clips/empty", "");
+  work_.Write("clips/long", std::string(3 << 20, 'a'));
+  const auto before = Record("clips");
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(work_ / "clips"))
+    if (entry.is_regular_file())
+      fs::last_write_time(entry.path(), entry.last_write_time() - std::chrono::hours(1));
+  EXPECT_NE(Refusal(before, Record("clips")), "") << "at its place";
+  fs::rename(work_ / "clips", work_ / "copied");
+  EXPECT_EQ(Refusal(before, Record("copied")), "");
+  const std::string key = "tasks.alpha.options.clips";
+  const InputChange moved = CompareInput(key, before.at(key), Record("copied").at(key));
+  EXPECT_TRUE(moved.moved() && moved.by_samples);
+  EXPECT_TRUE(Has(moved.MoveWords(), "it was not read whole")) << moved.MoveWords();
+  work_.Write("copied/long", std::string(3 << 20, 'b'));
+  EXPECT_NE(Refusal(before, Record("copied")), "") << "other bytes";
+  work_.Write("copied/long", std::string(3 << 20, 'a'));
+  EXPECT_EQ(Refusal(before, Record("copied")), "");
+  fs::rename(work_ / "copied/empty", work_ / "copied/other");
+  EXPECT_NE(Refusal(before, Record("copied")), "") << "another name";
+}
+
 TEST_F(InputRecordTest, ALargeFileIsNotRead) {
   work_.Write("large", "");
   fs::resize_file(work_ / "large", (std::uintmax_t{64} << 20) + 1);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/session/session_runs.h"
 #include "tests/tools/run_command.h"
@@ -274,15 +275,34 @@ TEST_F(SmallRun, ThreadsThatWouldStopTheMachineAreRefusedAtAResume) {
   EXPECT_FALSE(fs::exists(run / "step-00000002"));
 }
 
-TEST_F(SmallRun, ARecordOfOtherTypesIsNamed) {
+// It is kept aside as a damaged log is, and all of it that is as it was written goes on.
+TEST_F(SmallRun, ADamagedRecordStopsNoResume) {
   const fs::path run = scratch_ / "run";
   ASSERT_EQ(Train(run, "steps=1").code, ExitCode::kDone);
-  auto record = nlohmann::ordered_json::parse(ReadText(run / "run.json"));
-  record["inputs"]["model"]["xxh3_128"] = 5;
-  WriteText(run / "run.json", record.dump());
-  const Ended refused = Resume(run, "steps=2");
-  EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
-  EXPECT_TRUE(Has(refused.out, "the run's run.json is damaged")) << refused.out;
+  const auto good = nlohmann::ordered_json::parse(ReadText(run / "run.json"));
+  auto types = good;
+  types["inputs"]["model"]["xxh3_128"] = 5;
+  types["plugins"][0]["tasks"] = {{"name", 1}};
+  auto rules = good;
+  rules["data_rules"] = {{"held_out", 3}};
+  std::int64_t steps = 1;
+  for (const auto& [text, lost, kept] :
+       {std::tuple(types.dump(), std::string("\"inputs\" is not as it was written, \"plugins\" is not"),
+                   true),
+        std::tuple(rules.dump(), std::string("does not say any more what is held out"), true),
+        std::tuple(good.dump().substr(0, 300), std::string("it cannot be repeated"), false),
+        std::tuple(std::string(200, '\0'), std::string("is now run.json.damaged-"), false),
+        std::tuple(std::string("[]"), std::string("a JSON object was expected"), false)}) {
+    WriteText(run / "run.json", text);
+    const Ended resumed = Resume(run, "steps=" + std::to_string(++steps));
+    ASSERT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
+    EXPECT_TRUE(Has(resumed.out, "run.json is damaged: ") && Has(resumed.out, lost)) << resumed.out;
+    EXPECT_EQ(ReadText(run / ("run.json.damaged-" + std::to_string(steps - 1))), text);
+    const auto now = nlohmann::ordered_json::parse(ReadText(run / "run.json"));
+    EXPECT_EQ(now.at("inputs").at("model"), good.at("inputs").at("model"));
+    EXPECT_EQ(now.at("starts").size() > 1, kept);
+    EXPECT_EQ(now.at("data_rules"), good.at("data_rules"));
+  }
 }
 
 TEST_F(SmallRun, GoesOnFromAnOlderCheckpointAndKeepsTheNewerOnesAside) {

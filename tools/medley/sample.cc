@@ -242,6 +242,7 @@ int RunSample(int argc, char** argv) {
   const Scratch scratch;
   RunInputs inputs = config.empty() ? WithoutConfig(task_name, scratch.path(), plugins, overrides)
                                     : CheckInputs(config, overrides, plugins);
+  for (const std::string& words : inputs.moved.AllWords()) std::cerr << words << '\n';
   inputs.registry.Require(task_name);
   for (const std::string& line : inputs.registry.Choices({task_name})) std::cerr << line << '\n';
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);

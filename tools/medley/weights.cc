@@ -16,6 +16,7 @@
 #include <medley/curriculum/curriculum_edit.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/report/screen.h>
+#include <medley/run/run_files.h>
 #include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
 
@@ -138,9 +139,13 @@ StagePlace PlaceOf(const fs::path& directory, std::size_t present) try {
 void CheckDiff(const fs::path& directory, const Curriculum& before, const std::string& then,
                const StagePlace& place) {
   const fs::path file = fs::absolute(directory) / kRunWeights, config = NewestConfig(directory);
-  const Registry registry = Registry::Scan({.paths = ConfirmPlugins({}, config, PluginPaths(config, {}))});
-  const CheckedRun run =
-      CheckRun(config, {"weights=" + file.string()}, registry, RunState::kBegun, WeightsText{file, then});
+  RunFiles files(config, {"weights=" + file.string()});
+  const std::vector<fs::path> plugins =
+      ConfirmPlugins({}, config, files.Plugins(PluginPaths(config, files.overrides()), {}));
+  const Registry registry = Registry::Scan({.paths = plugins});
+  files.Find(registry);
+  const CheckedRun run = CheckRun(config, files.overrides(), registry, RunState::kBegun,
+                                  WeightsText{file, then}, Locks::kHold, files.of_model());
   CheckEdit({file, ReadFile(file, kLargestWeightsFile)}, run.run, run.model->info, registry, WeightsOf::kUser,
             [&](ConfigFile& edited, const Curriculum& next) { CheckWhatStays(edited, before, next, place); });
 }
