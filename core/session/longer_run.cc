@@ -93,14 +93,14 @@ std::optional<FoundCheckpoint> BeforeTheFall(const fs::path& run, const FoundChe
   return std::nullopt;
 }
 
-std::optional<std::int64_t> BeforeTheCooldown(const fs::path& run, const FoundCheckpoint& newest) {
+std::optional<FoundCheckpoint> BeforeTheCooldown(const fs::path& run, const FoundCheckpoint& newest) {
   const Cooling now = CoolingIn(newest.path);
   for (const CheckpointEntry& entry : ListCheckpoints(run)) {
     if (entry.step >= newest.facts.step) continue;
     try {
       const Cooling then = CoolingIn(entry.path);
       const bool is_its_stage = then.stage == now.stage || (now.steps < 0 && then.stage + 1 == now.stage);
-      if (then.steps == 0 && is_its_stage) return entry.step;
+      if (then.steps == 0 && is_its_stage) return ReadCheckpoint(entry.path);
     } catch (const std::exception&) {  // damaged, or not to be read: it is not the one
     }
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -18,9 +17,9 @@ namespace medley {
 std::optional<FoundCheckpoint> BeforeTheFall(const std::filesystem::path& run, const FoundCheckpoint& newest,
                                              const RunConfig& then, const RunConfig& now, Console& console);
 
-// The same of a run whose last stage cools or has cooled: the step of the checkpoint behind which it began
-// to. Nothing where there is none.
-std::optional<std::int64_t> BeforeTheCooldown(const std::filesystem::path& run,
-                                              const FoundCheckpoint& newest);
+// The same of a run whose last stage cools or has cooled: the checkpoint behind which it began to. Nothing
+// where there is none.
+std::optional<FoundCheckpoint> BeforeTheCooldown(const std::filesystem::path& run,
+                                                 const FoundCheckpoint& newest);
 
 }  // namespace medley

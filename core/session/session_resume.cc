@@ -117,21 +117,6 @@ struct ReadRun {
   bool IsDone() const { return found && found->facts.step >= inputs.checked.run.steps && reported; }
 };
 
-// Where the newest checkpoint is not the one for what is asked now. A run that is repeated goes on as it did;
-// a config with mistakes says so later.
-std::optional<FoundCheckpoint> BetterThan(const FoundCheckpoint& newest, const fs::path& directory,
-                                          const fs::path& run, const fs::path& config,
-                                          const ResumeStart& start, Console& console) {
-  const nlohmann::ordered_json before = TrainedConfig(directory, newest.facts);
-  if (start.script || !before.is_object()) return std::nullopt;
-  Diagnostics mistakes;
-  ConfigFile file(config, mistakes);
-  file.Override(WithEarlierDefaults(config, start.request.overrides));
-  RunConfig now;
-  ReadConfig(file, now);
-  return mistakes.empty() ? BeforeTheFall(run, newest, ConfigIn(before), now, console) : std::nullopt;
-}
-
 // Throws for what a run cannot take over where it is.
 Curriculum TakenEdit(const fs::path& directory, const ResumedWeights& weights, const RunInputs& inputs) {
   const Curriculum& before = inputs.checked.curriculum;
@@ -141,50 +126,39 @@ Curriculum TakenEdit(const fs::path& directory, const ResumedWeights& weights, c
       [&](ConfigFile& file, const Curriculum& next) { CheckWhatStays(file, before, next, weights.place); });
 }
 
-ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console);
-
-// The edit gives a last stage another end, which can only be before it cooled. Nothing where that is not it.
-std::optional<ReadRun> FromBeforeTheCooldown(const fs::path& directory, const fs::path& run,
-                                             const ResumeStart& start,
-                                             const std::optional<FoundCheckpoint>& newest, Console& console) {
-  if (start.request.from || start.script || !newest) return std::nullopt;
-  ResumeStart earlier = start;
-  earlier.request.from = BeforeTheCooldown(run, *newest);
-  if (!earlier.request.from) return std::nullopt;
-  try {
-    ReadRun read = Read(directory, earlier, console);
-    console.Say("goes on from step " + std::to_string(*earlier.request.from) +
-                ", behind which its last stage cooled, and not from step " +
-                std::to_string(newest->facts.step) + ": what was edited is the end of that stage");
-    return read;
-  } catch (const InputError&) {  // it is something else
-    return std::nullopt;
-  }
+// An edit gives a last stage another end, which it can have only before it cooled.
+std::string WordsOfCooldown(const FoundCheckpoint& earlier, const FoundCheckpoint& newest) {
+  return "goes on from step " + std::to_string(earlier.facts.step) +
+         ", behind which its last stage cooled, and not from step " + std::to_string(newest.facts.step) +
+         ": what was edited is the end of that stage";
 }
 
-ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
+// From this checkpoint, or an older one where that is the one for what is asked now. `goes_back`: it was
+// chosen, and newer ones are there. A run that is repeated goes on as it did.
+ReadRun ReadAt(const fs::path& directory, const ResumeStart& start, std::optional<FoundCheckpoint> found,
+               bool goes_back, Console& console) {
   const fs::path config = start.config.empty() ? NewestConfig(directory) : start.config;
   const fs::path& run = start.run.empty() ? directory : start.run;
-  auto found = start.request.from
-                   ? CheckpointOf(run, *start.request.from)
-                   : FindCheckpoint(run, start.run.empty() ? OnDamage::kSetAside : OnDamage::kSkip, console);
-  bool goes_back = start.request.from.has_value();
-  if (found && !goes_back) {
-    if (auto better = BetterThan(*found, directory, run, config, start, console)) {
-      found = std::move(better);
-      goes_back = true;
-    }
-  }
+  const bool chooses = found && !goes_back && !start.script;
+  const auto at = [&](FoundCheckpoint earlier) {
+    return ReadAt(directory, start, std::move(earlier), /*goes_back=*/true, console);
+  };
   ResumedWeights weights = ResumeWeights(directory, found, console);
   RunInputs inputs = CheckInputsOf(directory, start.request.overrides, weights.then, config,
                                    start.request.plugins, start.request.allow_changed);
+  if (const auto then = chooses ? TrainedConfig(directory, found->facts) : nullptr; then.is_object()) {
+    if (auto earlier = BeforeTheFall(run, *found, ConfigIn(then), inputs.checked.run, console))
+      return at(*std::move(earlier));
+  }
   std::optional<Curriculum> edit;
   try {
     if (weights.edited) edit = TakenEdit(directory, weights, inputs);
   } catch (const InputError&) {
-    if (auto earlier = FromBeforeTheCooldown(directory, run, start, found, console))
-      return *std::move(earlier);
-    throw;
+    const auto earlier = chooses ? BeforeTheCooldown(run, *found) : std::nullopt;
+    if (!earlier) throw;
+    ReadRun read = at(*earlier);  // which may refuse it, too
+    console.Say(WordsOfCooldown(*earlier, *found));
+    return read;
   }
   nlohmann::ordered_json record = ReadRunRecord(directory);
   MovePlugins(inputs.moved, record);
@@ -199,6 +173,15 @@ ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& conso
           .record = std::move(record),
           .files = std::move(files),
           .changes = std::move(changes)};
+}
+
+ReadRun Read(const fs::path& directory, const ResumeStart& start, Console& console) {
+  const fs::path& run = start.run.empty() ? directory : start.run;
+  const auto found =
+      start.request.from
+          ? CheckpointOf(run, *start.request.from)
+          : FindCheckpoint(run, start.run.empty() ? OnDamage::kSetAside : OnDamage::kSkip, console);
+  return ReadAt(directory, start, found, start.request.from.has_value(), console);
 }
 
 void SayWhatBecameOf(const RecordedInputs& files, Console& console) {

@@ -210,7 +210,7 @@ double RunHours::SecondsLeft() const {
 
 void RunHours::Save(json& progress) const {
   if (decay_ == DecayOf(optimizer_, steps_)) return;
-  if (BeganEarly() && before_fall() && progress.value("step", std::int64_t{-1}) == begun_.start) return;
+  if (BeganEarly() && before_fall() && In(progress, "step") == begun_.start) return;
   json& key = progress[kKey] = {{"start", begun_.start}, {"of_steps", steps_}};
   if (!BeganEarly() || decay_ != DecayFrom(optimizer_, begun_.start))
     key["rest"] = {{"start", decay_.start}, {"end", decay_.end()}, {"scale", decay_.from}};
