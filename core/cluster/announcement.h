@@ -32,7 +32,8 @@ struct Announcement {
   bool operator==(const Announcement&) const = default;
   // "rank 1 (host node2, process 4711)"
   std::string Words() const;
-  // With the first of what tells the run: "rank 1 of 3 (directory /runs/a, host node2, process 4711, since ...)"
+  // With the first of what tells the run: "rank 1 of 3 (directory /runs/a, host node2, process 4711, since
+  // ...)"
   std::string LongWords() const;
 };
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <random>
@@ -19,6 +17,7 @@
 #include <medley/cluster/local_address.h>
 #include <medley/cluster/patient_call.h>
 #include <medley/cluster/store_group.h>
+#include <medley/cluster/store_search.h>
 
 namespace medley {
 namespace {
@@ -28,10 +27,9 @@ using Clock = std::chrono::steady_clock;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using std::chrono::milliseconds;
 
-constexpr const char *kRunKey = "medley/run", *kHereKey = "here";
+constexpr const char* kHereKey = "here";
 // Of one try to reach a host; between two looks at the store, and later.
 constexpr milliseconds kCall{2000}, kLook{20}, kLater{200};
-constexpr int kTries = 3;  // with what listens there and is no store
 
 std::string KeyOfRank(std::int64_t rank) { return "rank/" + std::to_string(rank); }
 
@@ -40,7 +38,6 @@ std::string NewKey() {
   return std::to_string((std::uint64_t{random()} << 32) | random());
 }
 
-std::string StoreText(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 std::vector<std::uint8_t> StoreBytes(const std::string& text) { return {text.begin(), text.end()}; }
 
 std::string DurationWords(milliseconds time) {
@@ -49,33 +46,15 @@ std::string DurationWords(milliseconds time) {
                                             : std::to_string(seconds) + " s";
 }
 
-// Whether somebody called; the last word of a call may still be under way.
-bool Comes(const Descriptor& listening) {
-  constexpr int kLooks = 25;
-  for (int look = 0; look < kLooks; ++look) {
-    if (Accept(listening).ok()) return true;
-    std::this_thread::sleep_for(kLook);
-  }
-  return false;
-}
-
-std::optional<Announcement> ParsedAnnouncement(const std::string& text) {
-  try {
-    return AnnouncementFrom(json::parse(text));
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-}
-
 // While it lives, c10d writes none of its warnings, with stacks, of connections that fail: they are told in
 // words. The number is libc10's, where that has its own log and not glog.
 class QuietC10d {
  public:
   QuietC10d() {
-    if (level_ != nullptr) before_ = std::atomic_ref(*level_).exchange(kFatal);
+    if (level_ != nullptr) before_ = std::atomic_ref<int>(*level_).exchange(kFatal);
   }
   ~QuietC10d() {
-    if (level_ != nullptr) std::atomic_ref(*level_) = before_;
+    if (level_ != nullptr) std::atomic_ref<int>(*level_).store(before_);
   }
   QuietC10d(const QuietC10d&) = delete;
   QuietC10d& operator=(const QuietC10d&) = delete;
@@ -109,17 +88,13 @@ class MeetingSearch {
 
  private:
   Meeting Find() {
-    tcp_ = place_.rank == 0 && !place_.store_is_kept ? OpenAsFirst() : OpenAsOther();
+    tcp_ = OpenStore();
     own_.address = AddressOrNone();
     place_.rank == 0 ? Begin() : Join();
     return Connect(All());
   }
 
-  // The store.
-  StorePtr OpenAsFirst();
-  StorePtr OpenAsOther();
-  StorePtr Try(const std::string& host, bool keeps);
-  std::string WhoListens(const std::string& host);
+  StorePtr OpenStore();
   std::string AddressOrNone() const;
   // What is asked of a store that others may keep.
   template <typename Question>
@@ -138,7 +113,9 @@ class MeetingSearch {
   void Heed();
   void HeedNotes();
   void HeedLines();
-  void Wait(milliseconds time);
+  void Wait(milliseconds time) {
+    WaitPatiently(time, [this] { Heed(); });
+  }
   void SpeakIfDue();
   std::string Where() const { return place_.host + ":" + std::to_string(place_.port); }
   std::string Words();
@@ -206,14 +183,6 @@ void MeetingSearch::HeedLines() {
   }
 }
 
-void MeetingSearch::Wait(milliseconds time) {
-  const auto end = Clock::now() + time;
-  do {
-    Heed();
-    std::this_thread::sleep_for(std::min(time, kLook));
-  } while (Clock::now() < end);
-}
-
 void MeetingSearch::SpeakIfDue() {
   if (Clock::now() < speaks_) return;
   speaks_ += terms_.later_words;
@@ -266,103 +235,20 @@ void MeetingSearch::Refuse(const std::string& words) {
   throw InputError(words);
 }
 
+StorePtr MeetingSearch::OpenStore() {
+  const auto tell = [this](const std::string& problem, bool at_once) {
+    if (at_once && problem_.empty()) speaks_ = Clock::now();
+    problem_ = problem;
+  };
+  return StoreSearch({.place = place_, .answer = terms_.answer, .heed = [this] { Heed(); }, .tell = tell})
+      .Open();
+}
+
 std::string MeetingSearch::AddressOrNone() const {
   try {
     return LocalAddress(place_.host, place_.port);
   } catch (const InputError&) {  // told where another machine has to reach this one
     return "";
-  }
-}
-
-// Its connections may wait without an end.
-StorePtr MeetingSearch::Try(const std::string& host, bool keeps) {
-  const auto deadline = Clock::now() + terms_.answer;
-  RankPlace place = place_;
-  place.host = host;
-  return CallPatiently([place, keeps, limit = terms_.answer] { return OpenTcpStore(place, keeps, limit); },
-                       [&] {
-                         Heed();
-                         if (Clock::now() > deadline) throw std::runtime_error("no answer");
-                       });
-}
-
-// Rank 0 reaches its own store by the name that the others have: where that leads elsewhere, they would
-// wait for ever.
-StorePtr MeetingSearch::OpenAsFirst() {
-  for (bool is_new = true;; is_new = false) {
-    const Descriptor listening = Listen(place_.port);
-    const int error = listening.ok() ? 0 : errno;
-    if (error == EADDRINUSE)
-      throw InputError(
-          "port " + std::to_string(place_.port) +
-          " of this machine, by which the processes of the run are to find each other, is in use by " +
-          WhoListens("127.0.0.1") +
-          ". Give this run another one: MASTER_PORT, the same for all its processes, or medley launch "
-          "--port");
-    if (error != 0)
-      throw InputError("port " + std::to_string(place_.port) + " of this machine cannot be had: " +
-                       std::strerror(error) + ". Choose another MASTER_PORT");
-    const std::string host = place_.host;
-    const Call call =
-        CallPatiently([host, port = place_.port] { return CallTo(host, port, kCall); }, [this] { Heed(); });
-    if (call.ok() && Comes(listening)) break;
-    problem_ = "rank 0 runs on " + own_.host + ", and " + Where() + " does not lead there (" +
-               (call.ok() ? "another machine answers, with " + WhoListens(host) : call.problem) +
-               "): the others do not find it. MASTER_ADDR has to be an address of rank 0's machine";
-    if (call.ok()) throw InputError(problem_);
-    if (is_new) speaks_ = Clock::now();
-    Wait(kCall);
-  }
-  problem_.clear();
-  try {
-    return Try(place_.host, true);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Error("the store of the run cannot be opened at " + Where() + ": " + C10dWords(error));
-  }
-}
-
-// Words about the run whose store is there, or what else is.
-std::string MeetingSearch::WhoListens(const std::string& host) {
-  try {
-    const StorePtr store = Try(host, false);
-    const auto text = CallPatiently(
-        [store] { return store->check({kRunKey}) ? StoreText(store->get(kRunKey)) : std::string(); },
-        [this] { Heed(); });
-    const auto other = ParsedAnnouncement(text);
-    return other ? other->LongWords() : "the store of another launcher";
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception&) {
-    return "another program";
-  }
-}
-
-StorePtr MeetingSearch::OpenAsOther() {
-  for (int tries = 0;;) {
-    const std::string host = place_.host;
-    const Call call =
-        CallPatiently([host, port = place_.port] { return CallTo(host, port, kCall); }, [this] { Heed(); });
-    if (!call.has_address && problem_.empty()) speaks_ = Clock::now();  // it is likely mistyped
-    problem_ = call.problem;
-    if (call.ok()) {
-      try {
-        StorePtr store = Try(place_.host, false);
-        problem_.clear();
-        return store;
-      } catch (const Error&) {
-        throw;
-      } catch (const std::exception& error) {
-        problem_ = "what listens there is no store: " + C10dWords(error);
-        if (++tries == kTries)
-          throw InputError(
-              "at " + Where() + " something listens that does not answer as rank 0 of a run (" +
-              C10dWords(error) +
-              "). Is it another program's port? Give all processes of the run another MASTER_PORT");
-      }
-    }
-    Wait(kLater);
   }
 }
 
@@ -376,7 +262,7 @@ void MeetingSearch::Begin() {
       return StoreText(store.compareSet(kRunKey, StoreBytes(expected), StoreBytes(text)));
     });
     if (now == text) break;
-    const auto other = ParsedAnnouncement(now);
+    const auto other = AnnouncementIn(now);
     if (now != expected && other) {
       const Call call = CallPatiently([other = *other, own = own_] { return CallTo(other, own, kCall); },
                                       [this] { Heed(); });
@@ -394,10 +280,8 @@ void MeetingSearch::Begin() {
 
 void MeetingSearch::Join() {
   for (milliseconds pause = kLook;; pause = kLater) {
-    const std::string text = Ask([](c10d::Store& store) {
-      return store.check({kRunKey}) ? StoreText(store.get(kRunKey)) : std::string();
-    });
-    if (const auto first = ParsedAnnouncement(text)) {
+    const std::string text = Ask([](c10d::Store& store) { return RunIn(store); });
+    if (const auto first = AnnouncementIn(text)) {
       Call call = CallPatiently([first = *first, own = own_] { return CallTo(first, own, kCall); },
                                 [this] { Heed(); });
       problem_ = call.ok() ? "" : first->Words() + " was there, and is not reached: " + call.problem;
@@ -424,7 +308,7 @@ void MeetingSearch::Claim() {
   const std::string now =
       Ask([=](c10d::Store& store) { return StoreText(store.compareSet(key, {}, StoreBytes(text))); });
   if (now != text) {
-    const auto other = ParsedAnnouncement(now);
+    const auto other = AnnouncementIn(now);
     Refuse((other ? other->LongWords() : "rank " + std::to_string(own_.rank)) + " is at " + Where() +
            " already, so this process (" + own_.host + ", " + std::to_string(own_.pid) +
            ") cannot be it too. Each process needs a RANK of its own, each run a MASTER_PORT of its own");
@@ -446,7 +330,7 @@ void MeetingSearch::LookWhoIsHere() {
     return found;
   });
   for (const std::string& text : texts) {
-    const auto other = ParsedAnnouncement(text);
+    const auto other = AnnouncementIn(text);
     if (!other) continue;
     here_.emplace(other->rank, *other);
     if (own_.rank != 0) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -21,6 +22,16 @@ auto CallPatiently(Work work, const std::function<void()>& heed) {
   std::thread(std::move(task)).detach();
   while (result.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) heed();
   return result.get();
+}
+
+// Waits, and calls `heed` meanwhile.
+inline void WaitPatiently(std::chrono::milliseconds time, const std::function<void()>& heed) {
+  constexpr std::chrono::milliseconds kSlice{20};
+  const auto end = std::chrono::steady_clock::now() + time;
+  do {
+    heed();
+    std::this_thread::sleep_for(std::min(time, kSlice));
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 }  // namespace medley

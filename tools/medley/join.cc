@@ -24,8 +24,9 @@ std::chrono::seconds StartTimeout(const JoinRequest& request) {
 
 std::string PathOnAll(const std::filesystem::path& path) {
   std::error_code error;
-  return path.empty() ? ""
-                      : std::filesystem::weakly_canonical(std::filesystem::absolute(path), error).string();
+  return path.empty()
+             ? ""
+             : std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
 }
 
 }  // namespace
