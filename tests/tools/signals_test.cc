@@ -83,7 +83,9 @@ TEST_F(Signals, OnesThatComeBeforeTheFirstStepOrBehindTheLastEndNothing) {
 TEST_F(Signals, AProcessThatLooksForTheOthersEndsToBeStartedAgain) {
   for (const int signal : {SIGTERM, SIGUSR2}) {
     const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     auto* general = reinterpret_cast<sockaddr*>(&address);
     ASSERT_EQ(::bind(listening.get(), general, size), 0);
