@@ -44,7 +44,7 @@ bool FullMatch::operator()(std::string_view text) const {
   if (result >= 0) return true;
   if (result == PCRE2_ERROR_NOMATCH) return false;
   throw InputError("the regular expression '" + Printable(CutText(pattern_, 64)) +
-                   "' cannot be held against '" + CutText(std::string(text), 64) +
+                   "' cannot be held against '" + Printable(CutText(text, 64)) +
                    "': " + pcre2::Words(result) + ". Write it in a simpler way");
 }
 
