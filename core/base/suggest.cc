@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstddef>
 #include <cstdlib>
+#include <set>
 
 namespace medley {
 namespace {
@@ -28,13 +29,13 @@ Levels LevelsOf(std::string_view path) {
 }
 
 // How much the levels above the last ones have in common, in their order; names that stand for a "*" of the
-// candidate take its place.
-std::size_t TakeNames(const Levels& levels, Levels& candidate) {
+// candidate take its place, but for those that are `known` as keys.
+std::size_t TakeNames(const Levels& levels, const std::set<std::string>& known, Levels& candidate) {
   const std::size_t rows = levels.size(), columns = candidate.size();
   // What the first i and j of them share: a name counts more than a "*".
   std::vector<std::vector<std::size_t>> shared(rows, std::vector<std::size_t>(columns));
   const auto worth = [&](std::size_t i, std::size_t j) -> std::size_t {
-    if (candidate[j - 1] == "*") return 1;
+    if (candidate[j - 1] == "*") return known.contains(levels[i - 1]) ? 0 : 1;
     return candidate[j - 1] == levels[i - 1] ? 2 : 0;
   };
   for (std::size_t i = 1; i < rows; ++i) {
@@ -117,8 +118,10 @@ std::vector<std::string> NearPaths(std::string_view path, const std::vector<std:
   const Levels levels = LevelsOf(path);
   std::vector<Levels> all;
   std::vector<std::string> last;
+  std::set<std::string> known;
   for (const std::string& candidate : candidates) {
     all.push_back(LevelsOf(candidate));
+    known.insert(all.back().begin(), all.back().end() - 1);
     if (all.back().back() != "*") last.push_back(all.back().back());
   }
   std::vector<std::string> near = NearNames(levels.back(), last);
@@ -127,7 +130,7 @@ std::vector<std::string> NearPaths(std::string_view path, const std::vector<std:
   std::size_t most = 0;
   for (Levels& candidate : all) {
     if (std::find(near.begin(), near.end(), candidate.back()) == near.end()) continue;
-    const std::size_t shared = TakeNames(levels, candidate);
+    const std::size_t shared = TakeNames(levels, known, candidate);
     if (shared < most) continue;
     if (shared > most) found.clear();
     most = shared;

@@ -150,17 +150,15 @@ class OddSettingsOf {
       Idle("matmul_precision: is a GPU's, and the run is on the CPU; \"device\": \"cuda\" would have it");
   }
 
+  // The other keys of that kind are refused.
   void LookAtPretrained() {
     if (!checked_.model || !checked_.model->config.pretrained().empty()) return;
-    const auto idle = [&](const char* key, bool is_given) {
-      if (is_given)
-        Idle(std::string(key) +
-             ": is for a model that begins with published weights, and this one does not; leave it out");
+    const auto idle = [&](const char* key) {
+      Idle(std::string(key) +
+           ": is for a model that begins with published weights, and this one does not; leave it out");
     };
-    idle("allow_missing", !run_.allow_missing.empty());
-    idle("allow_unexpected", !run_.allow_unexpected.empty());
-    idle("allow_new_rows", run_.allow_new_rows > 0);
-    idle("allow_unknown_vocabulary", run_.allow_unknown_vocabulary);
+    if (!run_.allow_missing.empty()) idle("allow_missing");
+    if (!run_.allow_unexpected.empty()) idle("allow_unexpected");
   }
 
   void LookAtStages() {
@@ -193,12 +191,6 @@ class OddSettingsOf {
     if (stage.cooldown_steps > 0 && stage.cooldown_to == 1)
       Odd(key +
           "cooldown_to 1 is where the cooldown begins, so the learning rate does not fall; 0.1 is usual");
-    if (stage.cooldown_steps == 0 && stage.cooldown_to != Stage().cooldown_to)
-      Idle(key + "cooldown_to does nothing without \"cooldown\", its steps");
-    if (stage.eval_every > 0 && stage.Scored().empty())
-      Idle(key +
-           "eval_every is for a score that \"until\" waits for, and it waits for none; eval.every of the "
-           "run config evaluates the run");
   }
 
   void LookAtTasks() {

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <map>
+
 #include <medley/config/key_paths.h>
 #include <medley/config/run_config.h>
 
@@ -377,24 +380,29 @@ TEST(RunConfig, MistakesOfAdaptersAreNamed) {
   EXPECT_TRUE(Has(mistake(R"("rank": 1, "ranks": 3)"), "lora.ranks: unknown key; did you mean 'rank'?"));
 }
 
-// By its name alone, and below every object that has no such key.
+// By its name alone; and below an object that has no such key, those that are nearest to it.
 TEST(RunConfig, AKeyOnAnotherLevelIsNamedWhereItBelongs) {
   const Workspace work;
   const auto file = work.WriteRun();
-  const std::vector<std::string> keys = KeyPathsOf<RunConfig>();
-  int looked = 0;
-  for (const std::string& key : keys) {
+  std::map<std::string, std::vector<std::string>> keys;  // by their names
+  for (std::string key : KeyPathsOf<RunConfig>()) {
     const std::string name = key.substr(key.rfind('.') + 1);
-    if (name == "*" || key.starts_with("tasks.*.")) continue;
+    for (std::size_t star; (star = key.find('*')) != std::string::npos;) key.replace(star, 1, "NAME");
+    keys[name].push_back("'" + key + "'");
+  }
+  int looked = 0;
+  for (const auto& [name, meant] : keys) {
     for (const std::string parent : {"", "eval.", "optimizer."}) {
-      if (std::find(keys.begin(), keys.end(), parent + name) != keys.end()) continue;
+      const auto has = [&](const std::string& key) { return key == "'" + parent + name + "'"; };
+      if (name == "*" || std::any_of(meant.begin(), meant.end(), has)) continue;
       const std::string text = MistakesOf([&] { ReadRunConfig(file, {parent + name + "=1"}); });
       if (Has(text, "(allowed: ")) continue;  // one of that level is as near
       ++looked;
-      std::string meant = key;
-      for (std::size_t star; (star = meant.find('*')) != std::string::npos;) meant.replace(star, 1, "NAME");
-      EXPECT_TRUE(Has(text, parent + name + ": unknown key; did you mean ") && Has(text, "'" + meant + "'"))
-          << text;
+      const auto named =
+          std::count_if(meant.begin(), meant.end(), [&](const auto& key) { return Has(text, key); });
+      EXPECT_TRUE(Has(text, parent + name + ": unknown key; did you mean '")) << text;
+      EXPECT_GE(named, parent.empty() ? std::ssize(meant) : 1) << text;
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\''), 2 * named) << "nothing else: " << text;
     }
   }
   EXPECT_GT(looked, 100);

@@ -83,10 +83,8 @@ TEST(OddSettings, OfWhatNeverComesAndWhatDoesNothing) {
             false},
            {{"steps=1000", "data.threads=0", "data.ahead=9"}, "data.ahead: with data.threads 0", false},
            {{"steps=1000", "deterministic=true"}, "deterministic: the CPU always is", false},
+           {{"steps=1000", R"(allow_missing=["head"])"}, "allow_missing: is for a model that begins", false},
            {{"steps=1000", "matmul_precision=tf32"}, "matmul_precision: is a GPU's", false},
-           {{"steps=1000", "allow_new_rows=4"},
-            "allow_new_rows: is for a model that begins with published",
-            false},
            {{"steps=1000", "tasks.gamma.rows=4"}, "tasks.gamma: the weights file does not name it", false},
            {{"steps=1000", "optimizer.average=0.9", "phases.warmup_steps=990"},
             "phases: the first prediction comes after step 1010 at the earliest in a run of 1000 steps"},
@@ -110,11 +108,7 @@ TEST(OddSettings, OfStagesAreSaid) {
                             {steps, "stage a: warmup of 200 steps, and it ends after 100; 10 would do", true,
                              stages(R"("until": {"steps": 100}, "warmup": 200)")},
                             {steps, "stage a: cooldown_to 1 is where", true,
-                             stages(R"("until": {"steps": 100}, "cooldown": 9, "cooldown_to": 1)")},
-                            {steps, "stage a: cooldown_to does nothing without", false,
-                             stages(R"("until": {"steps": 100}, "cooldown_to": 0.5)")},
-                            {steps, "stage a: eval_every is for a score", false,
-                             stages(R"("until": {"steps": 100}, "eval_every": 5)")}})
+                             stages(R"("until": {"steps": 100}, "cooldown": 9, "cooldown_to": 1)")}})
     ExpectSaid(each);
 }
 

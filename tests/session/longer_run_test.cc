@@ -42,31 +42,34 @@ class LongerRun : public ::testing::Test {
 };
 
 TEST_F(LongerRun, EndsInTheBitsOfTheOneThatWasAskedForAsMuchFromTheStart) {
-  for (const std::string more : {"optimizer.warmup_steps=9",
-                                 "optimizer.average=0.9 optimizer.moments=8bit optimizer.final_scale=0.5"}) {
-    const fs::path run = scratch_ / ("run" + more.substr(10, 6)),
-                   whole = scratch_ / ("whole" + more.substr(10, 6));
-    ASSERT_EQ(Train(run, more + " steps=10").code, ExitCode::kDone);
-    EXPECT_EQ(Steps(run), (ListOfSteps{10, 7})) << "beside the one that is kept";
-    const Ended longer = test::ResumeToTheEnd(run, "steps=20");
-    EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;
-    EXPECT_TRUE(Has(longer.out,
-                    "goes on from step 7, behind which the learning rate fell, and not from step 10: "
-                    "steps 8 to 10 are trained anew"))
-        << longer.out;
-    EXPECT_TRUE(
-        Has(longer.out, "steps: 10 -> 20; the learning rate is a function of them, and goes on as it was"))
-        << longer.out;
-    EXPECT_EQ(Steps(run), (ListOfSteps{20, 14})) << "of two decays, that of the later";
-    EXPECT_EQ(StepOfName((run / "newer-step-00000010").filename()), 10) << "what had decayed stays";
-    EXPECT_EQ(VerifyCheckpoint(run / "newer-step-00000010").step, 10);
-    ASSERT_EQ(Train(whole, more + " steps=20").code, ExitCode::kDone);
-    EXPECT_EQ(EndState(run), EndState(whole));
-  }
+  const std::string more =
+      " optimizer.warmup_steps=9 optimizer.average=0.9 optimizer.moments=8bit optimizer.final_scale=0.5";
+  ASSERT_EQ(Train(run_, "steps=10" + more).code, ExitCode::kDone);
+  EXPECT_EQ(Steps(run_), (ListOfSteps{10, 7})) << "beside the one that is kept";
+  const Ended longer = test::ResumeToTheEnd(run_, "steps=20");
+  EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;
+  EXPECT_TRUE(Has(longer.out,
+                  "goes on from step 7, behind which the learning rate fell, and not from step 10: "
+                  "steps 8 to 10 are trained anew"))
+      << longer.out;
+  EXPECT_TRUE(
+      Has(longer.out, "steps: 10 -> 20; the learning rate is a function of them, and goes on as it was"))
+      << longer.out;
+  EXPECT_EQ(Steps(run_), (ListOfSteps{20, 14})) << "of two decays, that of the later";
+  EXPECT_EQ(VerifyCheckpoint(run_ / "newer-step-00000010").step, 10) << "what had decayed stays";
+  ASSERT_EQ(Train(scratch_ / "whole", "steps=20" + more).code, ExitCode::kDone);
+  EXPECT_EQ(EndState(run_), EndState(scratch_ / "whole"));
+  const Ended replayed = test::ReplayToTheEnd(run_, Request("steps=10" + more), scratch_ / "again");
+  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
+  EXPECT_EQ(EndState(scratch_ / "again").at("metrics"), EndState(run_).at("metrics"));
 }
 
 TEST_F(LongerRun, GoesOnFromAnyOtherCheckpointThatIsNamed) {
-  ASSERT_EQ(Train(run_, "steps=10").code, ExitCode::kDone);
+  const Ended trained = Train(run_, "steps=10 checkpoint.every=1");
+  EXPECT_TRUE(Has(trained.out, "the learning rate falls from here on: step 7 is kept")) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "; kept are the newest 1 and the one behind which the learning rate falls"))
+      << trained.out;
+  EXPECT_EQ(Steps(run_), (ListOfSteps{10, 7})) << "however many come behind it";
   const Ended longer = test::ResumeToTheEnd(run_, ResumeRequest{.overrides = {"steps=20"}, .from = 10});
   EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;
   EXPECT_TRUE(Has(longer.out, "restored step 10 ")) << longer.out;
@@ -80,33 +83,25 @@ TEST_F(LongerRun, GoesOnFromAnyOtherCheckpointThatIsNamed) {
                           FormatNumber(rates[10] / rates[9]) + " times that of step 10\n"))
       << longer.out;
   // The replay has no --from, and goes the same way.
-  const Ended replayed = test::ReplayToTheEnd(run_, Request("steps=10"), scratch_ / "again");
+  const Ended replayed =
+      test::ReplayToTheEnd(run_, Request("steps=10 checkpoint.every=1"), scratch_ / "again");
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
   EXPECT_EQ(EndState(scratch_ / "again").at("metrics"), EndState(run_).at("metrics"));
 }
 
-TEST_F(LongerRun, IsRepeatedAsItWentOn) {
-  ASSERT_EQ(Train(run_, "steps=10").code, ExitCode::kDone);
-  ASSERT_EQ(test::ResumeToTheEnd(run_, "steps=20").code, ExitCode::kDone);
-  const Ended replayed = test::ReplayToTheEnd(run_, Request("steps=10"), scratch_ / "again");
-  EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
-  EXPECT_EQ(EndState(scratch_ / "again").at("metrics"), EndState(run_).at("metrics"));
-}
-
-// In the middle of its decay; and a resume that asks for no more goes on in it.
+// In the middle of its decay; and a resume that asks for no more goes on in it, and still knows what to keep.
 TEST_F(LongerRun, OfWhichAPartHasDecayedGoesOnFromBeforeItOnlyForMore) {
-  for (const char* steps : {"10", "20"}) {
-    const fs::path run = scratch_ / steps;
-    {
-      SilentConsole console;
-      Session session = Session::Begin(Request("steps=10"), run, *console);
-      session.Train(9);
-    }
-    const Ended resumed = test::ResumeToTheEnd(run, std::string("steps=") + steps);
-    EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
-    EXPECT_TRUE(Has(resumed.out, std::string("restored step ") + (steps[0] == '1' ? "9 " : "7 ")))
-        << resumed.out;
+  {
+    SilentConsole console;
+    Session session = Session::Begin(Request("steps=10"), run_, *console);
+    session.Train(9);
   }
+  fs::copy(run_, scratch_ / "more", fs::copy_options::recursive);
+  const Ended same = test::ResumeToTheEnd(run_);
+  EXPECT_TRUE(Has(same.out, "restored step 9 ")) << same.out;
+  EXPECT_EQ(Steps(run_), (ListOfSteps{10, 7}));
+  const Ended more = test::ResumeToTheEnd(scratch_ / "more", "steps=20");
+  EXPECT_TRUE(Has(more.out, "restored step 7 ")) << more.out;
 }
 
 TEST_F(LongerRun, WithoutAWholeCheckpointOfBeforeGoesOnFromItsEndAndSaysSo) {
@@ -128,37 +123,14 @@ TEST_F(LongerRun, WithoutAWholeCheckpointOfBeforeGoesOnFromItsEndAndSaysSo) {
   }
 }
 
-TEST_F(LongerRun, OfARateThatNeverFallsOrAlwaysKeepsNothingAndGoesOnFromItsEnd) {
-  for (const auto& [more, words] :
-       {std::pair("optimizer.decay_fraction=0", "and goes on as it was"),
-        std::pair("optimizer.decay_fraction=1", "that of step 11 is"),
-        std::pair("optimizer.schedule=one_cycle", "with one_cycle each number of steps is another run")}) {
-    const fs::path run = scratch_ / more;
-    // Keys of the other schedule are left out.
-    ASSERT_EQ(Train(run, std::string("optimizer={} ") + more + " steps=10").code, ExitCode::kDone);
-    EXPECT_EQ(Steps(run), (ListOfSteps{10})) << more;
-    const Ended longer = test::ResumeToTheEnd(run, "steps=12");
-    EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;
-    EXPECT_TRUE(Has(longer.out, "restored step 10 ") && Has(longer.out, words)) << longer.out;
-  }
-}
-
-// Each checkpoint of a run: none is lost that was announced, and the one before the fall outlives all.
-TEST_F(LongerRun, IsPossibleUpToTheEndOfTheDecay) {
-  const Ended trained = Train(run_, "steps=20 checkpoint.every=1");
-  EXPECT_TRUE(Has(trained.out, "the learning rate falls from here on: step 14 is kept")) << trained.out;
-  EXPECT_TRUE(Has(trained.out, "; kept are the newest 1 and the one behind which the learning rate falls"))
-      << trained.out;
-  EXPECT_EQ(Steps(run_), (ListOfSteps{20, 14}));
-  // A resume in the decay still knows of it.
-  fs::remove_all(run_);
-  {
-    SilentConsole console;
-    Session session = Session::Begin(Request("steps=20 checkpoint.every=1"), run_, *console);
-    session.Train(16);
-  }
-  ASSERT_EQ(test::ResumeToTheEnd(run_).code, ExitCode::kDone);
-  EXPECT_EQ(Steps(run_), (ListOfSteps{20, 14}));
+TEST_F(LongerRun, OfOneCycleIsAnotherRunAndGoesOnFromItsEnd) {
+  ASSERT_EQ(Train(run_, "optimizer={} optimizer.schedule=one_cycle steps=10").code, ExitCode::kDone);
+  EXPECT_EQ(Steps(run_), ListOfSteps{10}) << "nothing to go on from";
+  const Ended longer = test::ResumeToTheEnd(run_, "steps=12");
+  EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;
+  EXPECT_TRUE(Has(longer.out, "restored step 10 ") &&
+              Has(longer.out, "with one_cycle each number of steps is another run"))
+      << longer.out;
 }
 
 // Whether it cools still or is over; an edit of anything else is refused as before.
@@ -181,10 +153,12 @@ TEST_F(LongerRun, OfWhoseLastStageTheEndIsEditedGoesOnFromBeforeItCooled) {
       session.Train(end);
     }
     EXPECT_EQ(Steps(run), (ListOfSteps{end, 5}));
-    WriteText(run / "weights.json", weights(R"("until": {"steps": 5}, "moments": "reset")"));
-    const Ended refused = test::ResumeToTheEnd(run);
-    EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
-    EXPECT_EQ(Steps(run), (ListOfSteps{end, 5})) << "nothing happened";
+    if (end == 9) {
+      WriteText(run / "weights.json", weights(R"("until": {"steps": 5}, "warmup": 3)"));
+      const Ended refused = test::ResumeToTheEnd(run);
+      EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
+      EXPECT_EQ(Steps(run), (ListOfSteps{end, 5})) << "nothing happened";
+    }
     WriteText(run / "weights.json", weights(R"("until": {"steps": 12})"));
     const Ended longer = test::ResumeToTheEnd(run);
     EXPECT_EQ(longer.code, ExitCode::kDone) << longer.out;

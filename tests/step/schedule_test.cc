@@ -118,5 +118,30 @@ TEST(Schedule, OneCycleIsPyTorchs) {
   }
 }
 
+TEST(Schedule, ALongerRunIsTheSameUpToTheStepBehindWhichTheRateFalls) {
+  for (const double fraction : {0.0, 0.01, 0.1, 0.3, 0.95, 1.0}) {
+    for (const std::int64_t steps : {1, 2, 7, 10, 100, 101}) {
+      OptimizerConfig config;
+      config.decay_fraction = fraction;
+      config.warmup_steps = 9;
+      const Decay decay = DecayOf(config, steps);
+      const std::optional<std::int64_t> before = StepBeforeFall(config, decay);
+      EXPECT_EQ(before.has_value(), decay.steps > 1 && decay.start > 0) << fraction << " " << steps;
+      if (!before) continue;
+      for (const std::int64_t longer : {steps + 10, 3 * steps}) {
+        const Decay later = DecayOf(config, longer);
+        ASSERT_GE(later.start, *before);
+        for (std::int64_t step = 0; step <= *before; ++step)
+          EXPECT_EQ(ScheduleScale(config, decay, step), ScheduleScale(config, later, step));
+      }
+      config.final_scale = 1;
+      EXPECT_FALSE(StepBeforeFall(config, decay)) << "it stays";
+    }
+  }
+  OptimizerConfig one_cycle;
+  one_cycle.schedule = "one_cycle";
+  EXPECT_FALSE(StepBeforeFall(one_cycle, DecayOf(one_cycle, 100)));
+}
+
 }  // namespace
 }  // namespace medley
