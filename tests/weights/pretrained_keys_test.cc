@@ -136,10 +136,12 @@ TEST(PretrainedKeys, ARefusedKeyMayOnlySayNothing) {
   EXPECT_TRUE(Has(RefusalOfAll(With("is_causal", false)), "is_causal: is not supported"));
 }
 
+// But for an id of a token that the table has no row of.
 TEST(PretrainedKeys, AHarmlessOneMaySayAnything) {
   for (const std::string_view key : PretrainedKeys().harmless) {
     for (const Json& value : kAnyValues)
-      EXPECT_EQ(RefusalOfAll(With(std::string(key), value)), "") << key << " " << value;
+      if (!key.ends_with("_token_id") || !(value.is_number() || value.is_array()))
+        EXPECT_EQ(RefusalOfAll(With(std::string(key), value)), "") << key << " " << value;
   }
 }
 
