@@ -21,7 +21,8 @@ constexpr int kMostFailures = 3;  // in a row
 // What a run has whose newest step was not saved. What stands in the way of a save may hide the others too.
 std::string WhatIsLeft(const std::filesystem::path& run) try {
   if (TypeOf(run) == std::filesystem::file_type::not_found)
-    return "The run's directory is gone, with all that was saved";
+    return "The run's directory is gone, with all that was saved (where it was moved, medley resume goes on "
+           "there)";
   return ListCheckpoints(run).empty() ? "There is no checkpoint yet" : "The last checkpoint is intact";
 } catch (const Error& error) {
   return std::string("What was saved before is as it was, and cannot be looked at: ") + error.what();

@@ -182,7 +182,9 @@ fs::path NewestConfigOf(const fs::path& run) {
 
 // Not what a user may have mistyped in it: that is told where it is read.
 std::string ConfigProblem(const fs::path& config) try {
-  return ReadJson(ReadSmallFile(config, kLargestJson), "").is_object() ? "" : "a JSON object was expected";
+  return ReadJson(ReadSmallFile(config, kLargestJson), config.filename().string()).is_object()
+             ? ""
+             : "a JSON object was expected";
 } catch (const FileError& error) {
   if (!IsDamage(error)) throw;
   return error.what();
@@ -266,7 +268,7 @@ ordered_json ReadRecordIn(const fs::path& path, std::string& problem) {
   if (TypeOf(path) == fs::file_type::not_found) return nullptr;
   ordered_json record;
   try {
-    record = ReadJson(ReadSmallFile(path, kLargestJson), "not JSON as it was written");
+    record = ReadJson(ReadSmallFile(path, kLargestJson), kRecordFile);
   } catch (const Error& error) {
     const auto* file = dynamic_cast<const FileError*>(&error);
     if (file != nullptr && file->number() != ELOOP && file->number() != ENXIO && file->number() != EISDIR)
@@ -362,6 +364,16 @@ RunDirectory RunDirectory::Open(const fs::path& path) {
   for (std::string words : {SetDamagedRecordAside(opened.path()), MendConfig(opened.path())})
     if (!words.empty()) opened.mended_.push_back(std::move(words));
   return opened;
+}
+
+void RunDirectory::RequireConfig() const {
+  try {
+    NewestConfigOf(path_);
+  } catch (const InputError&) {
+    throw Error(path_.string() +
+                " has lost its config.resolved.json: somebody removed or moved files of the run while it was "
+                "trained, and no resume goes on without it. Restore them from a copy, or start the run anew");
+  }
 }
 
 fs::path RunDirectory::WriteConfig(const ordered_json& config) const {

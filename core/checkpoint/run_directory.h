@@ -56,6 +56,9 @@ class RunDirectory {
   // Words about what was set aside when it was opened.
   const std::vector<std::string>& mended() const { return mended_; }
 
+  // After it was trained: an Error where there is no config any more, without which it is no run.
+  void RequireConfig() const;
+
   // The first config is config.resolved.json, later ones get a number. Returns which file it is.
   std::filesystem::path WriteConfig(const nlohmann::ordered_json& config) const;
   // run.json: what ran here. Every start is appended to "starts" with its plain values; the other keys are

@@ -161,7 +161,9 @@ void RunFiles::FindPlaces() {
 void RunFiles::FindConfig(const fs::path& recorded) {
   std::vector<fs::path> places = search_.PlacesOf(recorded);
   places.insert(is_elsewhere_ ? places.end() : places.begin(), recorded);
-  const auto found = std::find_if(places.begin(), places.end(), IsThere);
+  // Whose record may have the config's name.
+  const auto is_it = [&](const fs::path& place) { return place.parent_path() != run_ && IsThere(place); };
+  const auto found = std::find_if(places.begin(), places.end(), is_it);
   moved_.config = found == places.end() ? recorded : *found;
   if (found == places.end()) return;
   search_.Moved(recorded.parent_path(), found->parent_path());
@@ -200,8 +202,8 @@ void RunFiles::TakeUncompared(const std::string& key, const fs::path& from, cons
   moved_.uncompared.insert(key);
   moved_.words.push_back(
       key + ": " + from.string() + " is not there; " + RealPlace(to).string() +
-      " is taken for it, and no record tells what was in it: where another one is meant, " + "name it, " +
-      key + "=PATH");
+      " is taken for it, and no record tells what was in it: where another one is meant, name it, " + key +
+      "=PATH");
 }
 
 void RunFiles::FindInput(const std::string& key, const fs::path& path) {
@@ -284,15 +286,20 @@ void RunFiles::Find(const Registry& registry) {
                    DisplayPath(run_) + " KEY=FILE; and where it was mended too, with --allow-changed FILE");
 }
 
+// A config that is older than the record names a place that the record does not know: then the one that it
+// has libraries of. Without a record, what has the name.
 fs::path RunFiles::PlaceOfPlugins(const fs::path& path) const {
   const std::vector<fs::path> libraries = LibrariesBelow(path, record_);
-  for (const fs::path& place : search_.PlacesOf(path)) {
-    const bool has_all = std::all_of(libraries.begin(), libraries.end(), [&](const fs::path& library) {
+  const auto has = [&](const fs::path& place) {
+    if (libraries.empty() && record_.is_object()) return !LibrariesBelow(RealPlace(place), record_).empty();
+    return std::all_of(libraries.begin(), libraries.end(), [&](const fs::path& library) {
       return IsThere(library == path ? place : place / library.filename());
     });
-    if (has_all && IsThere(place)) return place;
-  }
-  return {};
+  };
+  const std::vector<fs::path> places = search_.PlacesOf(path);
+  const auto found = std::find_if(places.begin(), places.end(),
+                                  [&](const fs::path& place) { return IsThere(place) && has(place); });
+  return found == places.end() ? fs::path() : *found;
 }
 
 std::vector<fs::path> RunFiles::Plugins(std::vector<fs::path> paths, const std::vector<fs::path>& named) {
@@ -305,12 +312,13 @@ std::vector<fs::path> RunFiles::Plugins(std::vector<fs::path> paths, const std::
     }
     const std::vector<fs::path> libraries = LibrariesBelow(path, record_);
     const bool brought_any = !record_.is_object() || !libraries.empty();
-    const fs::path place = brought_any ? PlaceOfPlugins(path) : fs::path();
+    const fs::path place = PlaceOfPlugins(path);
     for (const fs::path& library : libraries) {
       if (!place.empty())
         moved_.plugins[library] = RealPlace(library == path ? place : place / library.filename());
       for (const fs::path& other : named) {
-        const fs::path in = fs::is_directory(other) ? other / library.filename() : other;
+        std::error_code ignored;
+        const fs::path in = fs::is_directory(other, ignored) ? other / library.filename() : other;
         if (in.filename() == library.filename() && IsThere(in)) moved_.plugins[library] = RealPlace(in);
       }
     }

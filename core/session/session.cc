@@ -112,11 +112,15 @@ ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const
       code = ExitCode::kInterrupted;
     }
   }
+  directory->RequireConfig();
   return code;
 }
 
 ExitCode Session::Train(std::int64_t until) {
-  return parts_ ? parts_->trainer.Train(until) : ExitCode::kDone;
+  if (!parts_) return ExitCode::kDone;
+  const ExitCode code = parts_->trainer.Train(until);
+  parts_->directory->RequireConfig();
+  return code;
 }
 
 void Session::Edit(const std::string& text) {

@@ -221,6 +221,12 @@ TEST_F(MovedRun, AnswersWhereverItLies) {
   const Ended taken = test::TrainToTheEnd(from, scratch_ / "from");
   EXPECT_EQ(taken.code, ExitCode::kDone) << taken.out;
   EXPECT_EQ(JsonAt(scratch_ / "from/run.json").at("data_rules"), JsonAt(run / "run.json").at("data_rules"));
+  // After a resume there the record knows more than the config that the run began with.
+  ASSERT_EQ(Resume(run).code, ExitCode::kDone);
+  again.plugins = plugins;
+  const Ended whole = test::ReplayToTheEnd(run, again, scratch_ / "whole");
+  EXPECT_EQ(whole.code, ExitCode::kDone) << whole.out;
+  EXPECT_EQ(ReadText(scratch_ / "whole/metrics.jsonl"), ReadText(run / "metrics.jsonl"));
   // Another config is another run.
   from.overrides = {"tasks.lines.options.data=" + (scratch_ / "other.jsonl").string()};
   WriteText(scratch_ / "other.jsonl", Lines(20, "two"));

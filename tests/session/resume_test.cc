@@ -275,6 +275,26 @@ TEST_F(SmallRun, ThreadsThatWouldStopTheMachineAreRefusedAtAResume) {
   EXPECT_FALSE(fs::exists(run / "step-00000002"));
 }
 
+// As rm -r leaves it that races with a save: a checkpoint, and nothing to go on with.
+TEST_F(SmallRun, ARunWhoseFilesAreRemovedWhileItTrainsDoesNotEndWell) {
+  for (const char* gone : {"config.resolved.json", ""}) {
+    const fs::path run = scratch_ / "run";
+    const Ended ended = test::EndOf([&](Console& console) {
+      Session session = Session::Begin(
+          test::RequestOf("quickstart.json", test::kOneTask + (scratch_ / "weights.json").string() +
+                                                 " steps=3 checkpoint.every=1"),
+          run, console);
+      session.Train(2);
+      fs::remove_all(run / gone);
+      return session.Train();
+    });
+    EXPECT_EQ(ended.code, ExitCode::kFailed) << ended.out;
+    EXPECT_TRUE(Has(ended.out, *gone ? "has lost its config.resolved.json" : "The run's directory is gone"))
+        << ended.out;
+    fs::remove_all(run);
+  }
+}
+
 // It is kept aside as a damaged log is, and all of it that is as it was written goes on.
 TEST_F(SmallRun, ADamagedRecordStopsNoResume) {
   const fs::path run = scratch_ / "run";
