@@ -19,6 +19,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/machine.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/data/data_rules.h>
@@ -399,7 +400,8 @@ void RunDirectory::WriteRecord(ordered_json record) const {
 fs::path NewestConfig(const fs::path& run) {
   fs::path newest = NewestConfigOf(run);
   if (const std::string problem = ConfigProblem(newest); !problem.empty())
-    throw InputError(newest.string() + " is damaged: " + problem + ". medley resume " + run.string() +
+    throw InputError(newest.string() + " is damaged: " + problem + ". medley resume " +
+                     ShellWord(run.string()) +
                      " takes the config of the newest checkpoint for it; or restore it from a copy");
   return newest;
 }

@@ -10,6 +10,7 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/base/user_directories.h>
 
@@ -49,7 +50,7 @@ void MakePrivateDirectory(const fs::path& path) {
   std::string places, flags;
   for (const fs::path& path : strange) {
     places += "\n  " + Printable(path.string());
-    flags += " --plugin-path " + Printable(path.string());
+    flags += " --plugin-path " + ShellWord(path.string());
   }
   throw InputError(DisplayPath(config) +
                    ": plugin_path names plugins that you have not confirmed. A plugin is code that runs with "

@@ -21,6 +21,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
+#include <medley/base/next_command.h>
 #include <medley/base/suggest.h>
 #include <medley/weights/pretrained_config.h>
 
@@ -217,12 +218,12 @@ std::vector<InputChange> CompareInputs(const ordered_json& before, const ordered
 }
 
 void RequireSameInputs(const ordered_json& before, const ordered_json& now, const fs::path& run) {
-  std::string words, command = "medley resume " + run.string();
+  std::string words, command = "medley resume " + ShellWord(run.string());
   for (const InputChange& input : CompareInputs(before, now)) {
     if (!input.any()) continue;
     words += input.path + " (" + input.name + ") is not what the run began with (XXH3-128 " + input.before +
              ", now " + input.now + "). ";
-    command += " --allow-changed " + input.path;
+    command += " --allow-changed " + ShellWord(input.path);
   }
   if (!words.empty())
     throw InputError(words + "Restore it; where it was mended, " + command +

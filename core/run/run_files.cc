@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/next_command.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/input_record.h>
@@ -283,7 +284,8 @@ void RunFiles::Find(const Registry& registry) {
   if (missing_.empty()) return;
   throw InputError(DisplayPath(run_) + " is made from files that were moved or removed:" + missing_ +
                    "\nPut each, or a link to it, at one of these places, or name it: medley resume " +
-                   DisplayPath(run_) + " KEY=FILE; and where it was mended too, with --allow-changed FILE");
+                   ShellWord(DisplayPath(run_)) +
+                   " KEY=FILE; and where it was mended too, with --allow-changed FILE");
 }
 
 // A config that is older than the record names a place that the record does not know: then the one that it

@@ -4,6 +4,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/next_command.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/report/record_sink.h>
 
@@ -53,7 +54,7 @@ void RequireJsonOfWeights(const fs::path& directory) {
     ReadJson(ReadFile(own), DisplayPath(own));
   } catch (const InputError& error) {
     throw InputError(std::string(error.what()) + ". Mend it; or remove it, then medley resume " +
-                     directory.string() + " writes it anew, as it was taken over last");
+                     ShellWord(directory.string()) + " writes it anew, as it was taken over last");
   }
 }
 
