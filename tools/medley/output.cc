@@ -115,6 +115,11 @@ void OutputOption::RequireNoLoss(OutputKind kind, const fs::path& named, const O
   if (!IsOfKind(kind, bytes)) Refuse(named, "it is there, and is not " + NameOf(kind) + helps);
 }
 
+void OutputOption::RequireItsName(OutputKind kind, const fs::path& named) const {
+  if (IsNamedAsAnother(kind, named))
+    Refuse(named, NameOf(kind) + " is written, and is called NAME" + EndingOf(kind) + "; choose such a name");
+}
+
 OutputFile OutputOption::Allowed(OutputKind kind, const fs::path& named) const {
   std::optional<OutputFile> file;
   try {
@@ -123,8 +128,6 @@ OutputFile OutputOption::Allowed(OutputKind kind, const fs::path& named) const {
     Refuse(named, std::string(error.what()) + "; choose another");
   }
   if (file->is_stream()) return *file;
-  if (IsNamedAsAnother(kind, named))
-    Refuse(named, NameOf(kind) + " is written, and is called NAME" + EndingOf(kind) + "; choose such a name");
   const fs::path& path = file->path();
   // Its own name: a link of it may lead to another file of the run.
   const bool belongs =
@@ -136,6 +139,7 @@ OutputFile OutputOption::Allowed(OutputKind kind, const fs::path& named) const {
   if (kind != OutputKind::kProfile && IsReadToo(*file))
     Refuse(named, "it is also what is read; choose another");
   RequireNoLoss(kind, named, *file);
+  RequireItsName(kind, named);
   return *file;
 }
 
@@ -160,6 +164,7 @@ void OutputFileOption::Check() const {
   }
   if (const std::string why = WhyNoFolder(folder); !why.empty()) Refuse(path_, why + "; choose another");
   RequireOutsideRuns(path_);
+  RequireItsName(kind_, path_);
 }
 
 void OutputFileOption::Write(const std::string& bytes) const {

@@ -14,6 +14,7 @@ namespace medley {
 //
 // - Nothing inside a run's directory is an output, but what a verb says that belongs there.
 // - A file that the command line names elsewhere too is read, and never written.
+// - A name that says another kind of file (d.jpg of what is a PNG) is refused, with --force too.
 // - A file that is there stays, unless medley wrote it as what is to be written now, or --force was given.
 //
 // Each refusal is an InputError: what was named, why it is refused, what helps. OutputFile says how a file is
@@ -39,6 +40,7 @@ class OutputOption {
   OutputFile Allowed(OutputKind kind, const std::filesystem::path& file) const;
   void WriteTo(const OutputFile& file, const std::string& bytes) const;
   void RequireOutsideRuns(const std::filesystem::path& place) const;
+  void RequireItsName(OutputKind kind, const std::filesystem::path& named) const;
   bool BelongsThere(const std::filesystem::path& folder) const;
   [[noreturn]] void Refuse(const std::filesystem::path& path, const std::string& why) const;
 
