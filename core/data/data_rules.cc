@@ -118,17 +118,20 @@ void DataRules::NoteByPlace(const std::string& task, const std::string& rows) {
 
 // Of the run; else what the run that its weights come from decided; else a new one.
 HeldOutShare DataRules::ShareOf(const HeldOutItems& asked, std::int64_t items) const {
-  const auto find = [&](const DataRules& rules, bool of_its_files) -> const HeldOutShare* {
+  const auto find = [&](const DataRules& rules, auto is_it) -> const HeldOutShare* {
     const std::vector<HeldOutShare>& shares = rules.SharesOf(asked.task);
-    const auto found = std::find_if(shares.begin(), shares.end(), [&](const auto& share) {
-      return share.asked == asked.asked && (!of_its_files || share.files == asked.files);
+    const auto found = std::find_if(shares.begin(), shares.end(), [&](const HeldOutShare& share) {
+      return share.asked == asked.asked && is_it(share);
     });
     return found == shares.end() ? nullptr : &*found;
   };
-  if (const HeldOutShare* own = find(*this, true)) return *own;
-  const HeldOutShare* taken = find(*this, false);  // its file was renamed
-  if (from_ && taken == nullptr) taken = find(from_->rules, true);
-  if (from_ && taken == nullptr) taken = find(from_->rules, false);  // a file that grew may be called anew
+  const auto has_its_files = [&](const HeldOutShare& share) { return share.files == asked.files; };
+  if (const HeldOutShare* own = find(*this, has_its_files)) return *own;
+  // A file that was renamed has as many items.
+  const HeldOutShare* taken = find(*this, [&](const HeldOutShare& share) { return share.items == items; });
+  if (from_ && taken == nullptr) taken = find(from_->rules, has_its_files);
+  if (from_ && taken == nullptr)  // one that grew may be called anew
+    taken = find(from_->rules, [](const HeldOutShare&) { return true; });
   HeldOutShare share = taken != nullptr ? *taken : HeldOutShare{.asked = asked.asked};
   share.files = asked.files;
   if (taken == nullptr)
