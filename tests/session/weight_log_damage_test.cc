@@ -39,7 +39,8 @@ class DamagedWeights : public ::testing::Test {
     return test::RequestOf(
         "quickstart.json",
         "threads=1 plan=false hours=0 seed=5 steps=10 tensorboard=false eval.every=0 checkpoint.every=5 "
-        "checkpoint.keep=1000 data.threads=1 tasks.control.rows=1 tasks.zoom_gold.rows=1 weights=" +
+        "checkpoint.keep=1000 optimizer.decay_fraction=0 data.threads=1 tasks.control.rows=1 "
+        "tasks.zoom_gold.rows=1 weights=" +
             (scratch_ / "template.json").string());
   }
   Ended Train(const std::string& name) const { return test::TrainToTheEnd(Request(), scratch_ / name); }

@@ -80,7 +80,9 @@ TEST_F(RunWithAModelOfAPlugin, TrainsPlannedResumesAndIsScored) {
   const CommandResult report = Shell(Medley() + "report " + out + " 2>&1");
   EXPECT_EQ(report.code, 0) << report.out;
   EXPECT_TRUE(Has(report.out, "trend")) << report.out;
-  const CommandResult prompted = Shell(Medley() + "generate " + out + " --image x.png --prompt a 2>&1");
+  const CommandResult prompted =
+      Shell(Medley() + "generate " + out +
+            " --image " MEDLEY_SOURCE_DIR "/docs/pictures/report.png --prompt a 2>&1");
   EXPECT_EQ(prompted.code, 2) << prompted.out;
   EXPECT_TRUE(Has(prompted.out, "the model 'series_net' does not look at a picture")) << prompted.out;
 }

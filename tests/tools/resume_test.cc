@@ -38,7 +38,7 @@ class SmallRun : public ::testing::Test {
 // ulimit -f stands in for a full disk: blocks of 1 KiB.
 TEST_F(SmallRun, AFullDiskIsSaidWhereTheLogIsWrittenAndSignalsDoNotKill) {
   const fs::path run = scratch_ / "run";
-  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=0").code, 0);
+  ASSERT_EQ(Train(run, "steps=2 checkpoint.every=0 optimizer.decay_fraction=0").code, 0);
   const auto line = static_cast<std::int64_t>(fs::file_size(run / "metrics.jsonl")) / 2;
   const std::int64_t limit = 20, steps = 1024 * limit / line + 20;
   const CommandResult full = Shell("bash -c 'ulimit -f " + std::to_string(limit) + "; " + Medley() +
