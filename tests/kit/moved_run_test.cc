@@ -37,10 +37,13 @@ std::string Lines(int count, const std::string& word) {
 // A project with all that a run is made from in it, and the run.
 class MovedRun : public ::testing::Test {
  protected:
+  // Files are looked for in the working directory too, and that of a test has a folder of plugins.
   MovedRun() {
+    fs::current_path("/");
     MakeProject(project_);
     Train(project_);
   }
+  ~MovedRun() override { fs::current_path(before_); }
 
   static void MakeProject(const fs::path& project) {
     const fs::path configs = MEDLEY_SOURCE_DIR "/configs", plugins = MEDLEY_GAME_PLUGIN_DIRECTORY;
@@ -79,6 +82,7 @@ class MovedRun : public ::testing::Test {
     return test::EndState(scratch_ / "other/runs/r");
   }
 
+  const fs::path before_ = fs::current_path();
   const ScratchDirectory scratch_;
   const fs::path project_ = scratch_ / "old/proj", run_ = project_ / "runs/r";
 };

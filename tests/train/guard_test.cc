@@ -42,11 +42,11 @@ struct GuardedOutcome {
 RunConfig QuietConfig(const RunSetting& setting) {
   RunConfig config = TinyConfig(setting.steps);
   config.checkpoint.every = 0;
-  config.optimizer.decay_fraction = 0;  // where one begins it is saved too
   config.eval.every = 0;
   config.data.threads = 0;
   config.draws_per_step = setting.draws_per_step;
   config.optimizer = setting.optimizer;
+  config.optimizer.decay_fraction = 0;  // where one begins it is saved too
   for (auto& [name, task] : config.tasks) task.rows *= setting.times_rows;
   if (setting.drop) config.on_task_error = "drop";
   return config;
