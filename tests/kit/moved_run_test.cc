@@ -37,9 +37,7 @@ std::string Lines(int count, const std::string& word) {
 // A project with all that a run is made from in it, and the run.
 class MovedRun : public ::testing::Test {
  protected:
-  // Files are looked for in the working directory too, and that of a test has a folder of plugins.
   MovedRun() {
-    fs::current_path("/");
     MakeProject(project_);
     Train(project_);
   }
@@ -334,6 +332,7 @@ TEST_F(MovedRun, FindsPluginsAndTrustsNoNewPlaceByItself) {
 
   fs::rename(moved / "plugins/lines.so", moved / "plugins/gone.so");
   fs::rename(moved / "plugins", scratch_ / "elsewhere");
+  fs::current_path("/");  // which is looked in too, and a test's own has a folder of plugins
   const Ended lost = resume({.allow_config = true, .remember = false}, "steps=4");
   EXPECT_EQ(lost.code, ExitCode::kBadInput);
   EXPECT_TRUE(Has(lost.out, "is not there; looked ") &&
