@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <medley/base/files.h>
 #include <medley/data/csv_file.h>
 #include <medley/data/last_read.h>
 
