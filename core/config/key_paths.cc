@@ -9,8 +9,9 @@ using nlohmann::ordered_json;
 
 void AddKeys(const ordered_json& schema, const std::string& path, std::vector<std::string>& paths) {
   const auto add = [&](const std::string& name, const ordered_json& below) {
-    paths.push_back(JoinPath(path, name));
-    AddKeys(below, paths.back(), paths);
+    const std::string key = JoinPath(path, name);
+    paths.push_back(key);
+    AddKeys(below, key, paths);
   };
   const auto properties = schema.find("properties");
   if (properties != schema.end()) {
