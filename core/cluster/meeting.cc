@@ -99,6 +99,9 @@ class MeetingSearch {
   // What is asked of a store that others may keep.
   template <typename Question>
   auto Ask(Question question);
+  Call CallOf(const Announcement& other) {
+    return CallPatiently([other, own = own_] { return CallTo(other, own, kCall); }, [this] { Heed(); });
+  }
 
   // Those in it.
   void Begin();
@@ -264,8 +267,7 @@ void MeetingSearch::Begin() {
     if (now == text) break;
     const auto other = AnnouncementIn(now);
     if (now != expected && other) {
-      const Call call = CallPatiently([other = *other, own = own_] { return CallTo(other, own, kCall); },
-                                      [this] { Heed(); });
+      const Call call = CallOf(*other);
       if (call.ok())
         throw InputError(other->LongWords() + " is at " + Where() +
                          " already, so this process cannot be rank 0 there too. Give each run a MASTER_PORT "
@@ -282,8 +284,7 @@ void MeetingSearch::Join() {
   for (milliseconds pause = kLook;; pause = kLater) {
     const std::string text = Ask([](c10d::Store& store) { return RunIn(store); });
     if (const auto first = AnnouncementIn(text)) {
-      Call call = CallPatiently([first = *first, own = own_] { return CallTo(first, own, kCall); },
-                                [this] { Heed(); });
+      Call call = CallOf(*first);
       problem_ = call.ok() ? "" : first->Words() + " was there, and is not reached: " + call.problem;
       if (call.ok()) {
         own_.key = first->key;
@@ -334,8 +335,7 @@ void MeetingSearch::LookWhoIsHere() {
     if (!other) continue;
     here_.emplace(other->rank, *other);
     if (own_.rank != 0) continue;
-    Call call =
-        CallPatiently([other = *other, own = own_] { return CallTo(other, own, kCall); }, [this] { Heed(); });
+    Call call = CallOf(*other);
     if (!call.ok() && !call.refused)
       throw PeerError("rank 0 (" + own_.host + ") does not reach " + other->Words() + " at " +
                       other->address + ", port " + std::to_string(other->lifeline) + " (" + call.problem +

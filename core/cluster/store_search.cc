@@ -54,6 +54,12 @@ StorePtr StoreSearch::Open() {
   return setting_.place.rank == 0 && !setting_.place.store_is_kept ? OpenAsFirst() : OpenAsOther();
 }
 
+Call StoreSearch::CallHost() const {
+  return CallPatiently(
+      [host = setting_.place.host, port = setting_.place.port] { return CallTo(host, port, kSearchCall); },
+      setting_.heed);
+}
+
 // Its connections may wait without an end.
 StorePtr StoreSearch::Try(const std::string& host, bool keeps) {
   const auto deadline = Clock::now() + setting_.answer;
@@ -82,13 +88,11 @@ StorePtr StoreSearch::OpenAsFirst() {
     if (error != 0)
       throw InputError("port " + std::to_string(setting_.place.port) + " of this machine cannot be had: " +
                        std::strerror(error) + ". Choose another MASTER_PORT");
-    const std::string host = setting_.place.host;
-    const Call call = CallPatiently(
-        [host, port = setting_.place.port] { return CallTo(host, port, kSearchCall); }, setting_.heed);
+    const Call call = CallHost();
     if (call.ok() && Comes(listening)) break;
     const std::string problem =
         "rank 0 runs on " + HostName() + ", and " + Where() + " does not lead there (" +
-        (call.ok() ? "another machine answers, with " + WhoListens(host) : call.problem) +
+        (call.ok() ? "another machine answers, with " + WhoListens(setting_.place.host) : call.problem) +
         "): the others do not find it. MASTER_ADDR has to be an address of rank 0's machine";
     if (call.ok()) throw InputError(problem);
     setting_.tell(problem, true);
@@ -120,9 +124,7 @@ std::string StoreSearch::WhoListens(const std::string& host) {
 
 StorePtr StoreSearch::OpenAsOther() {
   for (int tries = 0;;) {
-    const std::string host = setting_.place.host;
-    const Call call = CallPatiently(
-        [host, port = setting_.place.port] { return CallTo(host, port, kSearchCall); }, setting_.heed);
+    const Call call = CallHost();
     setting_.tell(call.problem, !call.has_address);  // that is likely mistyped
     if (call.ok()) {
       try {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <medley/cluster/announcement.h>
+#include <medley/cluster/line.h>
 #include <medley/cluster/rank_place.h>
 
 namespace medley {
@@ -40,6 +41,7 @@ class StoreSearch {
  private:
   c10::intrusive_ptr<c10d::Store> OpenAsFirst();
   c10::intrusive_ptr<c10d::Store> OpenAsOther();
+  Call CallHost() const;
   c10::intrusive_ptr<c10d::Store> Try(const std::string& host, bool keeps);
   std::string WhoListens(const std::string& host);
   std::string Where() const { return setting_.place.host + ":" + std::to_string(setting_.place.port); }
