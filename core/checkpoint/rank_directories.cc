@@ -10,8 +10,14 @@ namespace medley {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* kRankPrefix = "rank-";
+
+}  // namespace
+
 fs::path DirectoryOfRank(const fs::path& run, std::int64_t rank) {
-  return rank == 0 ? run : run / ("rank-" + std::to_string(rank));
+  return rank == 0 ? run : run / (kRankPrefix + std::to_string(rank));
 }
 
 fs::path RunOfRank(const fs::path& own, std::int64_t rank) { return rank == 0 ? own : own.parent_path(); }
@@ -23,19 +29,25 @@ std::vector<fs::path> DirectoriesOfOthers(const fs::path& run) {
   return others;
 }
 
+fs::path RunHolding(const fs::path& directory) {
+  const std::string prefix = kRankPrefix, name = directory.filename().string();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_of_rank =
+      name.starts_with(prefix) && name.size() > prefix.size() &&
+      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(), is_digit);
+  std::error_code error;
+  return is_of_rank && fs::exists(directory.parent_path() / "config.resolved.json", error)
+             ? directory.parent_path()
+             : directory;
+}
+
 void RefuseDirectoryOfRank(const fs::path& path) {
-  const std::string prefix = "rank-";
   std::error_code error;
   fs::path full = fs::weakly_canonical(path, error);
   if (error) return;  // whoever opens it says why
   if (!full.has_filename()) full = full.parent_path();
-  const fs::path run = full.parent_path();
-  const std::string name = full.filename().string();
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!name.starts_with(prefix) || name.size() == prefix.size() ||
-      !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(), is_digit) ||
-      !fs::exists(run / "config.resolved.json", error))
-    return;
+  const fs::path run = RunHolding(full);
+  if (run == full) return;
   throw InputError(path.string() + " is the folder of one process of the run " + run.string() +
                    ": it holds what that process said, and no run. Name the run: " + run.string());
 }

@@ -13,6 +13,9 @@ std::filesystem::path DirectoryOfRank(const std::filesystem::path& run, std::int
 std::filesystem::path RunOfRank(const std::filesystem::path& own, std::int64_t rank);
 // Those of the others that are there, in the order of ranks, which begin with 1.
 std::vector<std::filesystem::path> DirectoriesOfOthers(const std::filesystem::path& run);
+// The run whose process with another rank keeps what is its own in `directory`; else that itself. Of a whole
+// path.
+std::filesystem::path RunHolding(const std::filesystem::path& directory);
 // An InputError where the path is, or would be, one of those of a run: people mean the run.
 void RefuseDirectoryOfRank(const std::filesystem::path& path);
 

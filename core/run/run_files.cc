@@ -1,7 +1,7 @@
 #include <medley/run/run_files.h>
 
 #include <algorithm>
-#include <cctype>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -10,6 +10,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/next_command.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/input_record.h>
@@ -76,12 +77,18 @@ const ordered_json* InputIn(const ordered_json& record, const std::string& key) 
 }
 
 // Of a file that cannot be looked at, nothing is known.
-bool HasContents(const std::string& key, const ordered_json& known, const fs::path& path) try {
-  return !CompareInput(key, known, InputAt(path)).any();
+std::optional<InputChange> ContentsAt(const std::string& key, const ordered_json& known,
+                                      const fs::path& path) try {
+  return CompareInput(key, known, InputAt(path));
 } catch (const Error&) {
-  return false;
+  return std::nullopt;
 } catch (const fs::filesystem_error&) {
-  return false;
+  return std::nullopt;
+}
+
+bool HasContents(const std::string& key, const ordered_json& known, const fs::path& path) {
+  const std::optional<InputChange> found = ContentsAt(key, known, path);
+  return found && !found->any();
 }
 
 // The libraries that a record has below a path, or at it.
@@ -97,17 +104,8 @@ std::vector<fs::path> LibrariesBelow(const fs::path& path, const ordered_json& r
 
 }  // namespace
 
-fs::path RunOf(const fs::path& directory) {
-  const std::string name = directory.filename().string(), word = "rank-";
-  const bool is_rank = name.starts_with(word) && name.size() > word.size() &&
-                       std::all_of(name.begin() + static_cast<std::ptrdiff_t>(word.size()), name.end(),
-                                   [](unsigned char c) { return std::isdigit(c) != 0; });
-  return is_rank && IsThere(directory.parent_path() / "config.resolved.json") ? directory.parent_path()
-                                                                              : directory;
-}
-
 ordered_json PlacesRecord(const fs::path& directory, const fs::path& config) {
-  ordered_json places = {{kRunPlace, RunOf(RealPlace(directory)).string()}};
+  ordered_json places = {{kRunPlace, RunHolding(RealPlace(directory)).string()}};
   if (!config.empty()) places[kConfigPlace] = config.string();
   return places;
 }
@@ -142,7 +140,7 @@ RunFiles::RunFiles(const fs::path& config, std::vector<std::string> overrides, s
     moved_.config = fs::absolute(config).lexically_normal();
     return;
   }
-  run_ = RunOf(RealPlace(config).parent_path());
+  run_ = RunHolding(RealPlace(config).parent_path());
   record_ = ReadRunRecord(RealPlace(config).parent_path());
   FindPlaces();
 }
@@ -215,10 +213,11 @@ void RunFiles::FindInput(const std::string& key, const fs::path& path) {
   for (const fs::path& place : PlacesOf(key, path)) {
     if (!IsThere(place)) continue;
     if (known == nullptr) return TakeUncompared(key, path, place);
-    const bool is_same = HasContents(key, *known, place);
+    const std::optional<InputChange> found = ContentsAt(key, *known, RealPlace(place));
+    const bool is_same = found && !found->any();
     if (is_same || MayChange(place)) {
       Take(key, path, place);
-      if (is_same) moved_.same.push_back(CompareInput(key, *known, InputAt(RealPlace(place))).MoveWords());
+      if (is_same) moved_.same.push_back(found->MoveWords());
       return;
     }
     others += "\n    " + RealPlace(place).string() + " is there, with other contents";

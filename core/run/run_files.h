@@ -76,8 +76,6 @@ class RunFiles {
   std::string missing_;
 };
 
-// The directory of a run whose process keeps what is its own in `directory`: itself, or the one above.
-std::filesystem::path RunOf(const std::filesystem::path& directory);
 // What a record notes of where the run lies and what it began with, for a search from another place.
 nlohmann::ordered_json PlacesRecord(const std::filesystem::path& directory,
                                     const std::filesystem::path& config);
