@@ -29,21 +29,33 @@ class OddSettingsOf {
       : checked_(checked), run_(checked.run), registry_(registry) {}
 
   std::vector<OddSetting> Find() {
-    LookAtSchedule();
-    LookAtOptimizer();
-    LookAtPhases();
-    LookAtIntervals();
+    LookAtWhatTrains();
     LookAtDevice();
     LookAtPretrained();
-    LookAtStages();
     LookAtTasks();
     return std::move(found_);
+  }
+  std::vector<std::string> FindWhatChangesTraining() {
+    LookAtWhatTrains();
+    std::vector<std::string> words;
+    for (OddSetting& setting : found_) {
+      if (setting.changes_training) words.push_back(std::move(setting.words));
+    }
+    return words;
   }
 
  private:
   void Odd(std::string words) { found_.push_back({std::move(words), true}); }
   void Idle(std::string words) { found_.push_back({std::move(words), false}); }
   std::string InARun() const { return " in a run of " + Count(run_.steps, "step"); }
+
+  void LookAtWhatTrains() {
+    LookAtSchedule();
+    LookAtOptimizer();
+    LookAtPhases();
+    LookAtIntervals();
+    LookAtStages();
+  }
 
   void LookAtSchedule() {
     const OptimizerConfig& optimizer = run_.optimizer;
@@ -235,6 +247,10 @@ class OddSettingsOf {
 
 std::vector<OddSetting> OddSettings(const CheckedRun& checked, const Registry& registry) {
   return OddSettingsOf(checked, registry).Find();
+}
+
+std::vector<std::string> WhatChangesTraining(const CheckedRun& checked, const Registry& registry) {
+  return OddSettingsOf(checked, registry).FindWhatChangesTraining();
 }
 
 }  // namespace medley

@@ -15,5 +15,7 @@ struct OddSetting {
   bool changes_training = true;  // what is trained or evaluated; else it only does nothing
 };
 std::vector<OddSetting> OddSettings(const CheckedRun& checked, const Registry& registry);
+// The words of those that change training alone: reads no data.
+std::vector<std::string> WhatChangesTraining(const CheckedRun& checked, const Registry& registry);
 
 }  // namespace medley

@@ -47,15 +47,6 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   return inputs;
 }
 
-// Of what the config says, that is not what it seems.
-std::vector<std::string> WhatChangesTraining(const RunInputs& inputs) {
-  std::vector<std::string> words;
-  for (OddSetting& setting : OddSettings(inputs.checked, inputs.registry)) {
-    if (setting.changes_training) words.push_back(std::move(setting.words));
-  }
-  return words;
-}
-
 // A new run's own weights file. Whatever log of its changes lies there is another run's.
 FoundWeights BeginWeights(const Run& run, const fs::path& directory, Console& console) {
   const fs::path own = directory / kRunWeights, log = directory / kWeightLog;
@@ -145,7 +136,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
       [&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
   const std::string threads =
       ThreadsWarning(cluster->place().local_size * inputs.checked.run.threads, Cores());
-  const std::vector<std::string> odd = WhatChangesTraining(inputs);
+  const std::vector<std::string> odd = WhatChangesTraining(inputs.checked, inputs.registry);
   const std::vector<std::string> moved = inputs.moved.AllWords();
   auto planned = std::make_unique<PlannedRun>(
       BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, cluster), console);
