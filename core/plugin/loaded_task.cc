@@ -54,28 +54,11 @@ at::Tensor WithItsOwnMemory(at::Tensor& built) {
   return is_ours ? std::move(built) : built.detach().clone(at::MemoryFormat::Contiguous);
 }
 
-// Errors name the place in the data file where what was read last stands. What the caller treats in ways of
-// its own passes unchanged.
+// Errors name the place in the data file where what was read last stands.
 template <typename Fn>
 auto WithPlaceOfData(const Fn& fn) {
   ForgetRead();
-  try {
-    return fn();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::AcceleratorError&) {
-    throw;
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const c10::Error& error) {
-    throw Error(WithPlace(error.what_without_backtrace()));
-  } catch (const InputError& error) {
-    throw InputError(WithPlace(error.what()));
-  } catch (const Error& error) {
-    throw Error(WithPlace(error.what()), error.code());
-  } catch (const std::exception& error) {
-    ThrowOfLastRead(error.what());
-  }
+  return WithOtherWords(fn, WithPlace, [](const char* what) { ThrowOfLastRead(what); });
 }
 
 void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {

@@ -37,21 +37,11 @@ class GlobalStateGuard {
   int threads_;
 };
 
-// Calls into a plugin's code: whatever it throws becomes an Error (or InputError) that begins with
-// "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ", and a crash begins its words so.
-// Out-of-memory passes unchanged, for who can help it, and so do an interrupt and a device that failed, for
-// which nobody can.
-template <typename Fn>
-auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
-  const std::string who = "plugin '" + Printable(plugin) + "' (task " + task + ", ";
-  const std::string doing = who + "while " + phase;
-  // An evaluation runs passes, whose errors name plugin and task already.
-  const auto words = [&](std::string_view what) {
-    if (!what.starts_with(who)) return doing + "): " + std::string(what);
-    return doing + ", " + std::string(what.substr(who.size()));
-  };
-  const std::string crashed = doing + ")";
-  const CrashScope scope(crashed);
+// Calls it, and gives what it throws other words, by `words(what)`. Out of memory passes unchanged, for who
+// can help it, and so do an interrupt and a device that failed, for which nobody can. What is neither
+// medley's nor libtorch's is `strangers(what)` to throw.
+template <typename Fn, typename Words, typename Strangers>
+auto WithOtherWords(Fn&& fn, const Words& words, const Strangers& strangers) {
   try {
     return std::forward<Fn>(fn)();
   } catch (const c10::OutOfMemoryError&) {
@@ -67,7 +57,29 @@ auto CallPlugin(const std::string& plugin, const std::string& task, const std::s
   } catch (const Error& e) {
     throw Error(words(e.what()), e.code());
   } catch (const std::exception& e) {
-    throw Error(words(e.what()));
+    strangers(e.what());
+    throw;
+  }
+}
+
+// Calls into a plugin's code: whatever it throws becomes an Error (or InputError) that begins with
+// "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ", and a crash begins its words so. What
+// WithOtherWords lets pass passes.
+template <typename Fn>
+auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
+  const std::string who = "plugin '" + Printable(plugin) + "' (task " + task + ", ";
+  const std::string doing = who + "while " + phase;
+  // An evaluation runs passes, whose errors name plugin and task already.
+  const auto words = [&](std::string_view what) {
+    if (!what.starts_with(who)) return doing + "): " + std::string(what);
+    return doing + ", " + std::string(what.substr(who.size()));
+  };
+  const std::string crashed = doing + ")";
+  const CrashScope scope(crashed);
+  try {
+    return WithOtherWords(std::forward<Fn>(fn), words, [&](const char* what) { throw Error(words(what)); });
+  } catch (const std::exception&) {
+    throw;
   } catch (...) {
     throw Error(words("threw something that is not a std::exception"));
   }
