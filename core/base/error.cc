@@ -10,4 +10,6 @@ Error::~Error() = default;
 InputError::InputError(const std::string& message) : Error(message, ExitCode::kBadInput) {}
 InputError::~InputError() = default;
 
+NotFiniteError::~NotFiniteError() = default;
+
 }  // namespace medley

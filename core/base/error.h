@@ -37,4 +37,11 @@ class InputError : public Error {
   ~InputError() override;
 };
 
+// A loss or a gradient is NaN or infinite. Nothing was updated.
+class NotFiniteError : public Error {
+ public:
+  using Error::Error;
+  ~NotFiniteError() override;
+};
+
 }  // namespace medley

@@ -11,7 +11,6 @@
 #include <medley/base/json_text.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/saved_tensors.h>
-#include <medley/step/compact_moments.h>
 #include <medley/weights/safetensors.h>
 
 namespace medley {
@@ -121,21 +120,24 @@ FileDigest DigestFrom(const std::string& text) {
   return {json.at("bytes").get<std::int64_t>(), json.at("xxh3_128").get<std::vector<std::string>>()};
 }
 
-// Of what was saved in parts this process's own; and scales of other moments than the run's whole, for who
-// converts them.
+// Of what was saved in parts this process's own; and whole, for who converts it, what another rule kept of
+// the same parameters.
 WantedNumbers WantedOf(const TrainingState& state) {
+  const auto parameter_of = [](const std::string& name) { return name.substr(0, name.rfind('.')); };
   std::map<std::string, NumberRange> own;
-  std::set<std::string> whole;
+  std::set<std::string> whole, parameters;
   for (const Parameter& parameter : state.optimizer) whole.insert({parameter.name, parameter.former_name});
   for (const TensorPart& part : state.parts) {
-    const NumberRange range{part.begin, part.begin + part.tensor.tensor.numel()};
-    own[part.tensor.name] = range, own[part.tensor.former_name] = range;
+    for (const std::string& name : {part.tensor.name, part.tensor.former_name}) {
+      own[name] = {part.begin, part.begin + part.tensor.tensor.numel()};
+      parameters.insert(parameter_of(name));
+    }
   }
-  return [own, whole](const std::string& name, std::int64_t numbers) -> std::optional<NumberRange> {
+  return [own, whole, parameters, parameter_of](const std::string& name,
+                                                std::int64_t numbers) -> std::optional<NumberRange> {
     if (const auto found = own.find(name); found != own.end()) return found->second;
-    const std::string codes =
-        name.ends_with(kScalesOf) ? name.substr(0, name.size() - kScalesOf.size()) : name;
-    if (whole.count(name) + whole.count(codes) + own.count(codes) > 0) return NumberRange{0, numbers};
+    if (own.empty() || whole.count(name) > 0 || parameters.count(parameter_of(name)) > 0)
+      return NumberRange{0, numbers};
     return std::nullopt;
   };
 }

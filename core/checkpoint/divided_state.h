@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <medley/cluster/shard.h>
-#include <medley/step/moment_shards.h>
+#include <medley/update/shards.h>
 
 namespace medley {
 

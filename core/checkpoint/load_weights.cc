@@ -10,7 +10,7 @@
 #include <medley/checkpoint/checkpoint_facts.h>
 #include <medley/checkpoint/saved_tensors.h>
 #include <medley/model/parameter_names.h>
-#include <medley/step/lent_weights.h>
+#include <medley/update/follower.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/safetensors.h>
 

@@ -3,16 +3,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 #include <medley/model/model.h>
+#include <medley/update/rule.h>
 
 namespace medley {
-
-// What a file of a checkpoint has, by name.
-using SavedTensors = std::map<std::string, at::Tensor>;
 
 // By its name, or by the one that it had in older checkpoints.
 SavedTensors::const_iterator FindSaved(const SavedTensors& saved, const Parameter& parameter);

@@ -47,6 +47,10 @@ struct Field {
 // array kNames of std::string_view.
 template <typename Enum>
 struct EnumNames;
+template <typename Enum>
+std::string EnumName(Enum value) {
+  return std::string(EnumNames<Enum>::kNames[static_cast<std::size_t>(value)]);
+}
 
 inline constexpr std::string_view kComment = "comment";
 inline constexpr const char* kLabelPattern = "^[A-Za-z0-9_.-]{1,64}$";

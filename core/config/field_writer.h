@@ -83,7 +83,7 @@ class FieldDumper {
     } else if constexpr (std::is_same_v<T, NamesOrPattern>) {
       return value.pattern.empty() ? Dump(value.names) : Dump(value.pattern);
     } else if constexpr (std::is_enum_v<T>) {
-      return std::string(EnumNames<T>::kNames[static_cast<std::size_t>(value)]);
+      return EnumName(value);
     } else if constexpr (std::is_same_v<T, config_detail::Weights> || config_detail::IsMap<T>::value) {
       ordered_json object = ordered_json::object();
       for (const auto& [key, item] : value) object[key] = Dump(item);

@@ -12,9 +12,9 @@
 namespace medley {
 
 // How a parameter is updated.
-enum class UpdateRule { kAdamW, kMuon };
+enum class RuleName { kAdamW, kMuon };
 template <>
-struct EnumNames<UpdateRule> {
+struct EnumNames<RuleName> {
   static constexpr std::array<std::string_view, 2> kNames = {"adamw", "muon"};
 };
 
@@ -31,7 +31,7 @@ struct ParameterGroup {
   std::string match;
   double learning_rate_scale = 1;
   double weight_decay = -1;  // < 0: the optimizer's
-  std::optional<UpdateRule> rule{};
+  std::optional<RuleName> rule{};
   bool frozen = false;
 };
 
@@ -42,14 +42,14 @@ struct TrendConfig {
 };
 
 struct OptimizerConfig {
-  UpdateRule name = UpdateRule::kAdamW;  // kMuon: of hidden matrices; all else has AdamW
+  RuleName name = RuleName::kAdamW;  // kMuon: of hidden matrices; all else has AdamW
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
   MomentsKind moments = MomentsKind::kFloat;
   bool shard = false;
-  double momentum = 0.95;  // Muon's
+  double momentum = 0.95;  // Muon's and SGD's
   double weight_decay = 0.01;
   double clip_norm = 1.0;        // 0: no clipping
   std::string schedule = "wsd";  // or "one_cycle"
@@ -82,7 +82,7 @@ void Fields(Visitor& visit, ParameterGroup& c) {
                          .high = 1});
   visit(c.rule,
         {.name = "rule",
-         .help = "adamw, or muon, also of matrices that the model does not call hidden. Not given: the "
+         .help = "adamw, sgd, or muon, also of matrices that the model does not call hidden. Not given: the "
                  "optimizer's name"});
   visit(c.frozen, {.name = "frozen", .help = "Not trained; needs no optimizer state"});
 }
@@ -105,9 +105,9 @@ void Fields(Visitor& visit, TrendConfig& c) {
 template <typename Visitor>
 void Fields(Visitor& visit, OptimizerConfig& c) {
   visit(c.name, {.name = "name",
-                 .help = "adamw, or muon: the hidden matrices that the model names have Muon, and all else "
-                         "(embeddings, heads, norms, biases, adapters) has AdamW, at one learning rate",
-                 .fixed = true});
+                 .help = "adamw; sgd, with momentum; or muon: the hidden matrices that the model names have "
+                         "Muon, and all else (embeddings, heads, norms, biases, adapters) has AdamW, at one "
+                         "learning rate. A resume may change it, and converts what it can"});
   visit(c.learning_rate,
         {.name = "learning_rate", .help = "After the warm-up", .low = 0, .high = 100, .above_low = true});
   visit(c.beta1,
@@ -123,11 +123,14 @@ void Fields(Visitor& visit, OptimizerConfig& c) {
                "keep float. A resume may change it, and converts them"});
   visit(c.shard,
         {.name = "shard",
-         .help = "Of several processes each keeps AdamW's moments of its part of the numbers, and updates "
-                 "that part alone. A process by itself keeps all. Not with Muon. A resume may change it",
+         .help = "Of several processes each keeps the moments of its part of the numbers, and updates that "
+                 "part alone. A process by itself keeps all. Not with Muon. A resume may change it",
          .omit_default = true});
-  visit(c.momentum,
-        {.name = "momentum", .help = "Muon's decay of the mean", .low = 0, .high = 1, .below_high = true});
+  visit(c.momentum, {.name = "momentum",
+                     .help = "Muon's decay of the mean of gradients, SGD's of their sum",
+                     .low = 0,
+                     .high = 1,
+                     .below_high = true});
   visit(c.weight_decay, {.name = "weight_decay", .help = "Decoupled weight decay", .low = 0, .high = 1});
   visit(c.clip_norm,
         {.name = "clip_norm", .help = "The gradient's largest norm; 0: no clipping", .low = 0, .high = 1e12});

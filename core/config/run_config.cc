@@ -33,15 +33,17 @@ void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
   check("rise_fraction", config.rise_fraction == defaults.rise_fraction, "one_cycle");
 }
 
-bool NamesMuon(const OptimizerConfig& config) {
-  return config.name == UpdateRule::kMuon ||
-         std::any_of(config.groups.begin(), config.groups.end(),
-                     [](const ParameterGroup& group) { return group.rule == UpdateRule::kMuon; });
+bool HasMomentum(const OptimizerConfig& config) {
+  return config.name != RuleName::kAdamW ||
+         std::any_of(config.groups.begin(), config.groups.end(), [](const ParameterGroup& group) {
+           return group.rule.value_or(RuleName::kAdamW) != RuleName::kAdamW;
+         });
 }
 
 void CheckRules(ConfigFile& file, const OptimizerConfig& config) {
-  if (config.momentum != OptimizerConfig().momentum && !NamesMuon(config))
-    file.FailAtKey({"optimizer", "momentum"}, "is Muon's, and nothing has Muon here; leave it out");
+  if (config.momentum != OptimizerConfig().momentum && !HasMomentum(config))
+    file.FailAtKey({"optimizer", "momentum"},
+                   "is Muon's and SGD's, and nothing has either here; leave it out");
   if (!config.trend) return;
   const char* const why = config.schedule == "one_cycle" ? "the rate of one_cycle always rises or falls"
                           : config.warmup_steps == 0 ? "warmup_steps is 0, so the first steps would set it"

@@ -18,7 +18,8 @@
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/profile_key.h>
-#include <medley/step/parameter_groups.h>
+#include <medley/update/kept_bytes.h>
+#include <medley/update/parameter_groups.h>
 
 namespace medley {
 namespace {
@@ -37,8 +38,7 @@ std::unique_ptr<Run> Open(RunInputs inputs) {
 }  // namespace
 
 EstimatedRun::EstimatedRun(RunInputs inputs, const Telling& tell) : run_(Open(std::move(inputs))) {
-  const Optimizer optimizer(model(), run_->config.optimizer);  // sets what is trained
-  optimizer_ = optimizer.StateBytes();
+  SetTrained(model(), run_->config.optimizer);
   for (const Parameter& parameter : model().parameters()) {
     parameters_ += parameter.tensor.numel();
     if (parameter.tensor.requires_grad()) trained_ += parameter.tensor.numel();
@@ -47,8 +47,7 @@ EstimatedRun::EstimatedRun(RunInputs inputs, const Telling& tell) : run_(Open(st
 }
 
 std::int64_t EstimatedRun::OptimizerBytes(std::int64_t ranks) const {
-  const OptimizerConfig& config = run_->config.optimizer;
-  return optimizer_ - KeptBytesOf(config, model()).moments + MostKeptBytesOf(config, model(), ranks).moments;
+  return MostKeptBytesOf(run_->config.optimizer, model(), ranks).state();
 }
 
 std::int64_t EstimatedRun::element() const {

@@ -52,7 +52,7 @@ class EstimatedRun {
   std::unique_ptr<Run> run_;
   std::map<FormId, TaskShape> shapes_;
   std::map<FormId, std::int64_t> waiting_rows_;  // bytes of one
-  std::int64_t parameters_ = 0, trained_ = 0, optimizer_ = 0;
+  std::int64_t parameters_ = 0, trained_ = 0;
   bool any_cpu_ = false;
   std::int64_t kept_ = 0;  // bytes that the tasks keep on the CPU from their first draw on
 };

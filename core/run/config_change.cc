@@ -62,26 +62,6 @@ const ordered_json& MemberOf(const ordered_json& json, const char* key) {
   return found == json.end() ? none : *found;
 }
 
-std::string WordOf(const ordered_json& json, const char* key, const std::string& otherwise) {
-  const ordered_json& member = MemberOf(json, key);
-  return member.is_string() ? member.get<std::string>() : otherwise;
-}
-
-// What a group says of its parameters' rule. Groups behind the last that says something decide nothing.
-std::vector<std::pair<std::string, std::string>> RulesOf(const ordered_json& optimizer) {
-  const std::string name = WordOf(optimizer, "name", "adamw");
-  std::vector<std::pair<std::string, std::string>> rules;
-  std::size_t decisive = 0;
-  for (const ordered_json& group : MemberOf(optimizer, "groups")) {
-    std::string rule = WordOf(group, "rule", "");
-    if (rule == "adamw" && name == rule) rule.clear();
-    rules.emplace_back(WordOf(group, "match", ""), rule);
-    if (!rule.empty()) decisive = rules.size();
-  }
-  rules.resize(decisive);
-  return rules;
-}
-
 bool HasAverage(const ordered_json& optimizer) {
   const ordered_json& average = MemberOf(optimizer, "average");
   return average.is_number() && average.get<double>() > 0;
@@ -95,7 +75,6 @@ std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_js
   if (HasAverage(was) != HasAverage(is)) keys.emplace_back("optimizer.average");
   if (MemberOf(was, "trend").is_null() != MemberOf(is, "trend").is_null())
     keys.emplace_back("optimizer.trend");
-  if (RulesOf(was) != RulesOf(is)) keys.emplace_back("optimizer.groups");
   if (MemberOf(before, "phases").is_null() != MemberOf(now, "phases").is_null()) keys.emplace_back("phases");
   return keys;
 }

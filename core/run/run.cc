@@ -34,9 +34,10 @@
 #include <medley/run/run_rules.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
-#include <medley/step/parameter_groups.h>
 #include <medley/step/passes/saved_variables.h>
 #include <medley/text/load_tokenizer.h>
+#include <medley/update/kept_bytes.h>
+#include <medley/update/parameter_groups.h>
 #include <medley/weights/peft_weights.h>
 #include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_weights.h>

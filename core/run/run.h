@@ -28,9 +28,9 @@
 #include <medley/report/console.h>
 #include <medley/run/run_files.h>
 #include <medley/run/validate.h>
-#include <medley/step/optimizer.h>
 #include <medley/step/step_executor.h>
 #include <medley/text/tokenizer.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

@@ -9,7 +9,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
-#include <medley/step/compact_kernels.h>
+#include <medley/update/compact_kernels.h>
 
 namespace medley {
 namespace {

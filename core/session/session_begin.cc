@@ -13,9 +13,10 @@
 #include <medley/session/parts.h>
 #include <medley/session/rank_directory.h>
 #include <medley/session/same_start.h>
-#include <medley/step/moment_shards.h>
-#include <medley/step/parameter_groups.h>
 #include <medley/train/resumed_weights.h>
+#include <medley/update/kept_bytes.h>
+#include <medley/update/parameter_groups.h>
+#include <medley/update/shards.h>
 
 namespace medley {
 namespace {
@@ -63,7 +64,7 @@ FoundWeights BeginWeights(const Run& run, const fs::path& directory, Console& co
 void WarnOfMuon(const Run& run, Console& console) {
   const bool published = !run.taken.empty() && !run.Adapted().any();
   if (!published && run.config.init_from.run.empty()) return;
-  if (LargestOfMuon(run.config.optimizer, *run.model) == 0) return;
+  if (!Trains(run.config.optimizer, *run.model, RuleName::kMuon)) return;
   console.Warn(std::string("optimizer: Muon begins with ") +
                (published ? "published weights" : "another run's parameters") +
                ". If AdamW trained them, that came out worse than AdamW in every public test of full "
@@ -82,7 +83,7 @@ void SayWhatRuns(const Run& run, Console& console) {
   const OptimizerConfig& optimizer = run.config.optimizer;
   console.Detail(GroupsTable(*run.model, optimizer, run.Shard()));
   for (const std::string& words :
-       {MomentsWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
+       {RuleWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
     if (!words.empty()) console.Say(words);
   }
   if (optimizer.average > 0)

@@ -8,7 +8,6 @@
 
 #include <medley/base/error.h>
 #include <medley/step/accumulation.h>
-#include <medley/step/not_finite.h>
 #include <medley/step/passes/pass_runner.h>
 #include <medley/step/passes/saved_variables.h>
 #include <medley/step/run_mode.h>

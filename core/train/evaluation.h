@@ -17,12 +17,12 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/records.h>
-#include <medley/step/optimizer.h>
 #include <medley/train/blame.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/step_agreement.h>
 #include <medley/train/table_room.h>
 #include <medley/train/task_evaluation.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

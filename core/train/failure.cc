@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/error.h>
 #include <medley/base/utf8.h>
-#include <medley/step/not_finite.h>
 
 namespace medley {
 

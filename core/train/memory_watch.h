@@ -14,10 +14,10 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/plugin/task_host.h>
 #include <medley/report/records.h>
-#include <medley/step/optimizer.h>
 #include <medley/step/step_executor.h>
 #include <medley/step/step_observer.h>
 #include <medley/train/table_room.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

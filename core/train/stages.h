@@ -18,7 +18,7 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/report/console.h>
 #include <medley/report/records.h>
-#include <medley/step/optimizer.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

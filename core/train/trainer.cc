@@ -20,7 +20,6 @@
 #include <medley/report/screen.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/validate.h>
-#include <medley/step/not_finite.h>
 #include <medley/train/remedy.h>
 #include <medley/train/run_sinks.h>
 

@@ -150,7 +150,7 @@ TEST(GuardedRun, WhatAnOptimizerKeepsIsNoCopyOfTheWeights) {
   RunSetting setting;
   setting.optimizer.average = 0.9;
   setting.optimizer.trend = TrendConfig();
-  setting.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
+  setting.optimizer.groups = {{.match = "mid.weight", .rule = RuleName::kMuon}};
   const GuardedOutcome outcome = TrainGuarded(scratch.path(), setting, {});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;
   EXPECT_TRUE(outcome.findings.empty()) << json(outcome.findings).dump(1);

@@ -11,10 +11,10 @@
 #include <medley/model/float_type.h>
 #include <medley/plan/run_planner.h>
 #include <medley/run/run.h>
-#include <medley/step/parameter_groups.h>
 #include <medley/train/admission.h>
 #include <medley/train/resumed_weights.h>
 #include <medley/train/trainer.h>
+#include <medley/update/parameter_groups.h>
 #include <medley/weights/safetensors.h>
 
 #include <algorithm>

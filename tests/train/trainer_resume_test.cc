@@ -45,7 +45,7 @@ RunConfig WithAllThatIsKept(std::int64_t steps) {
   RunConfig config = TinyConfig(steps);
   config.optimizer.average = 0.9;
   config.optimizer.trend = {.beta = 0.5, .gamma = 0.8};
-  config.optimizer.groups = {{.match = "mid.weight", .rule = UpdateRule::kMuon}};
+  config.optimizer.groups = {{.match = "mid.weight", .rule = RuleName::kMuon}};
   return config;
 }
 

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/base/random.h>
 #include <medley/model/device.h>
-#include <medley/step/compact_kernels.h>
-#include <medley/step/compact_moments.h>
-#include <medley/step/compact_operators.h>
+#include <medley/update/compact_kernels.h>
+#include <medley/update/compact_operators.h>
+#include <medley/update/compact_update.h>
 
 #include "tools/bench/bench.h"
 
@@ -23,30 +24,23 @@ constexpr std::int64_t kSizes[] = {1, 255, 256, 4096, 4097, 100'003, 1'000'000};
 constexpr int kSteps = 20;
 constexpr std::int64_t kPlace = 10 * kernels::kBlock;  // as of a part of a tensor
 
-std::string NameOf(MomentsKind kind) {
-  return std::string(EnumNames<MomentsKind>::kNames[static_cast<std::size_t>(kind)]);
-}
-
 // One tensor with its moments on a device, and how it is updated.
 struct Contestant {
-  at::Tensor weights;
-  CompactMoments moments;
+  CompactUpdate tensor;
   std::function<void(const CompactUpdate&)> update;
 
   Contestant(MomentsKind kind, const at::Tensor& start, at::Device device,
              std::function<void(const CompactUpdate&)> update)
-      : weights(start.to(device, start.scalar_type(), /*non_blocking=*/false, /*copy=*/true)),
-        moments(kind, weights, "weights"),
+      : tensor(CompactUpdate::Of(
+            kind, start.to(device, start.scalar_type(), /*non_blocking=*/false, /*copy=*/true))),
         update(std::move(update)) {}
 
   void Step(const at::Tensor& gradients, int step) {
-    const CompactRates rates{.learning_rate = 1e-3,
-                             .beta1 = 0.9,
-                             .beta2 = 0.95,
-                             .epsilon = 1e-8,
-                             .weight_decay = 0.1,
-                             .clip_scale = 0.37};
-    update({weights, gradients.to(weights.device()), moments, moments.RatesFor(rates, step), kPlace});
+    tensor.gradients = gradients.to(tensor.weights.device());
+    tensor.rates = CompactRates({}, /*learning_rate=*/1e-3, /*weight_decay=*/0.1, /*clip_scale=*/0.37, step,
+                                HashName("weights"));
+    tensor.place = kPlace;
+    update(tensor);
   }
 };
 
@@ -66,12 +60,12 @@ void ExpectTheCpusBits(MomentsKind kind, std::int64_t numbers, at::Device device
   for (int step = 1; step <= kSteps; ++step) {
     const at::Tensor gradients = Gradients(numbers);
     host.Step(gradients, step), gpu.Step(gradients, step);
-    const bool same = Same(host.weights, gpu.weights) && Same(host.moments.means, gpu.moments.means) &&
-                      Same(host.moments.squares, gpu.moments.squares) &&
-                      Same(host.moments.mean_scales, gpu.moments.mean_scales) &&
-                      Same(host.moments.square_scales, gpu.moments.square_scales);
+    const CompactUpdate &here = host.tensor, &there = gpu.tensor;
+    const bool same = Same(here.weights, there.weights) && Same(here.means, there.means) &&
+                      Same(here.squares, there.squares) && Same(here.mean_scales, there.mean_scales) &&
+                      Same(here.square_scales, there.square_scales);
     if (!same)
-      throw Error(NameOf(kind) + ", " + std::to_string(numbers) + " numbers, step " + std::to_string(step) +
+      throw Error(EnumName(kind) + ", " + std::to_string(numbers) + " numbers, step " + std::to_string(step) +
                   ": the kernel gives other bits than the CPU");
   }
 }
@@ -98,7 +92,7 @@ void Time(MomentsKind kind, std::int64_t numbers, at::Device device) {
   const double fast = TimeOf(kernel, gradients, device), other = TimeOf(slow, gradients, device);
   const double bytes = static_cast<double>(numbers) * (kind == MomentsKind::kBf16 ? 20 : 16);
   std::printf("%s: %.3f ms for %lld numbers, %.0f GB/s; by operators %.1f ms, %.1f times as long\n",
-              NameOf(kind).c_str(), fast, static_cast<long long>(numbers), bytes / fast / 1e6, other,
+              EnumName(kind).c_str(), fast, static_cast<long long>(numbers), bytes / fast / 1e6, other,
               other / fast);
 }
 

@@ -11,7 +11,7 @@
 
 #include <medley/base/error.h>
 #include <medley/run/run.h>
-#include <medley/step/optimizer.h>
+#include <medley/update/optimizer.h>
 
 #include "tools/bench/bench.h"
 

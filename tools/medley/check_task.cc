@@ -14,9 +14,9 @@
 #include <medley/eval/score_report.h>
 #include <medley/plan/prober.h>
 #include <medley/plugin/plugin_host.h>
-#include <medley/step/optimizer.h>
 #include <medley/step/sample_rows.h>
 #include <medley/testing/checks.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 namespace {

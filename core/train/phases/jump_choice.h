@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include <medley/step/directions.h>
+#include <medley/update/directions.h>
 
 namespace medley {
 

@@ -11,9 +11,9 @@
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/records.h>
-#include <medley/step/directions.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/table_room.h>
+#include <medley/update/directions.h>
 
 namespace medley {
 

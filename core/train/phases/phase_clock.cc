@@ -6,7 +6,7 @@
 #include <string>
 
 #include <medley/base/json_count.h>
-#include <medley/step/directions.h>
+#include <medley/update/directions.h>
 
 namespace medley {
 

@@ -12,8 +12,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>
-#include <medley/step/not_finite.h>
-#include <medley/step/optimizer.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 namespace {

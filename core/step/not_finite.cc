@@ -1,7 +1,0 @@
-#include <medley/step/not_finite.h>
-
-namespace medley {
-
-NotFiniteError::~NotFiniteError() = default;
-
-}  // namespace medley

@@ -1,0 +1,184 @@
+#include <medley/update/kept_bytes.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <medley/base/bytes.h>
+#include <medley/model/float_type.h>
+#include <medley/report/table.h>
+#include <medley/update/parameter_groups.h>
+#include <medley/update/shards.h>
+
+namespace medley {
+namespace {
+
+// Of one line of the table.
+struct Account {
+  std::string name;
+  std::int64_t parameters = 0, weights = 0;
+  KeptBytes training{};
+};
+
+// Columns of which there is nothing are left out.
+Table TableOf(const std::vector<Account>& accounts) {
+  struct Column {
+    const char* name;
+    std::int64_t KeptBytes::*bytes;
+  };
+  std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
+  for (const Column& column :
+       {Column{"masters", &KeptBytes::masters}, Column{"average", &KeptBytes::averages},
+        Column{"trend", &KeptBytes::trends}, Column{"directions", &KeptBytes::directions},
+        Column{"scratch", &KeptBytes::scratch}}) {
+    const bool any = std::any_of(accounts.begin(), accounts.end(),
+                                 [&](const Account& account) { return account.training.*column.bytes > 0; });
+    if (any) columns.push_back(column);
+  }
+  std::vector<std::string> header = {"group", "parameters", "their bytes"};
+  for (const Column& column : columns) header.emplace_back(column.name);
+  Table table(header);
+  for (const Account& account : accounts) {
+    std::vector<std::string> row = {account.name, std::to_string(account.parameters),
+                                    FormatBytes(account.weights)};
+    for (const Column& column : columns) row.push_back(FormatBytes(account.training.*column.bytes));
+    table.Add(std::move(row));
+  }
+  return table;
+}
+
+// The line, the last step, and where the parameter is its own master, what is lent to the model.
+std::int64_t DirectionBuffers(const OptimizerConfig& config, bool is_its_own_master) {
+  if (!config.keeps_line) return 0;
+  return 1 + (config.keeps_last_step ? 1 : 0) + (is_its_own_master ? 1 : 0);
+}
+
+std::int64_t MomentsOf(const OptimizerConfig& config, const Parameter& parameter, std::int64_t numbers) {
+  return RuleOf(config, parameter)->StateBytes(numbers, AtLeastFloat(parameter.tensor.scalar_type()));
+}
+
+// Each parameter's, in the process with this place.
+std::vector<KeptBytes> KeptBytesOfEach(const OptimizerConfig& config, const Model& model,
+                                       const ShardPlace& place) {
+  const Shards shards(config, model.parameters(), place);
+  std::vector<KeptBytes> kept;
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    kept.push_back(KeptBytesOf(config, parameter));
+    if (shards.IsDivided(i)) kept.back().moments = MomentsOf(config, parameter, shards.OwnNumbers(i));
+  }
+  return kept;
+}
+
+// Of all rules, each of which has room for its largest parameter.
+std::int64_t ScratchBytes(const OptimizerConfig& config, const Model& model) {
+  std::map<std::string, std::int64_t> largest;
+  for (const Parameter& parameter : model.parameters()) {
+    if (!IsTrained(config, parameter)) continue;
+    const at::TensorOptions masters =
+        parameter.tensor.options().dtype(AtLeastFloat(parameter.tensor.scalar_type()));
+    const auto rule = RuleOf(config, parameter);
+    std::int64_t& bytes = largest[rule->name()];
+    bytes = std::max(bytes, rule->ScratchBytes(parameter.tensor.numel(), masters));
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [rule, scratch] : largest) bytes += scratch;
+  return bytes;
+}
+
+// Bytes of the largest master of a half type, in which what such parameters are lent is computed.
+std::int64_t LargestToRound(const OptimizerConfig& config, const Model& model) {
+  std::int64_t largest = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    if (config.keeps_line) largest = std::max(largest, KeptBytesOf(config, parameter).masters);
+  }
+  return largest;
+}
+
+}  // namespace
+
+KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
+  gradients += other.gradients;
+  moments += other.moments;
+  masters += other.masters;
+  averages += other.averages;
+  trends += other.trends;
+  directions += other.directions;
+  scratch += other.scratch;
+  return *this;
+}
+
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter) {
+  if (!IsTrained(config, parameter)) return {};
+  const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
+  const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
+  return {.gradients = bytes,
+          .moments = MomentsOf(config, parameter, parameter.tensor.numel()),
+          .masters = wide == type ? 0 : bytes,
+          .averages = config.average > 0 ? bytes : 0,
+          .trends = config.trend ? bytes : 0,
+          .directions = DirectionBuffers(config, wide == type) * bytes};
+}
+
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model, const ShardPlace& place) {
+  KeptBytes kept;
+  for (const KeptBytes& bytes : KeptBytesOfEach(config, model, place)) kept += bytes;
+  kept.scratch = ScratchBytes(config, model) + LargestToRound(config, model);
+  return kept;
+}
+
+KeptBytes MostKeptBytesOf(const OptimizerConfig& config, const Model& model, std::int64_t ranks) {
+  KeptBytes most;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const KeptBytes kept = KeptBytesOf(config, model, {rank, ranks});
+    if (rank == 0 || kept.state() > most.state()) most = kept;
+    if (!config.shard) break;  // all keep the same
+  }
+  return most;
+}
+
+std::string RuleWords(const Model& model, const OptimizerConfig& config) {
+  std::set<std::string> words;
+  for (const Parameter& parameter : model.parameters()) {
+    if (IsTrained(config, parameter))
+      words.insert(RuleOf(config, parameter)->Words(parameter.tensor.device()));
+  }
+  std::string all;
+  for (const std::string& line : words) all += (all.empty() ? "" : "\n") + line;
+  return all;
+}
+
+// Of each group what each rule updates; what AdamW does is named where another has a part of it.
+std::string GroupsTable(const Model& model, const OptimizerConfig& config, const ShardPlace& place) {
+  std::vector<std::string> names;
+  for (const ParameterGroup& group : config.groups)
+    names.push_back(group.match + (group.frozen ? " (frozen)" : ""));
+  names.emplace_back(config.groups.empty() ? "all" : "all others");
+  std::vector<std::map<RuleName, Account>> groups(names.size());
+  const std::vector<KeptBytes> kept = KeptBytesOfEach(config, model, place);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    const ParameterGroup* group = GroupOf(config, parameter);
+    const RuleName rule = IsTrained(config, parameter) ? RuleNameOf(config, parameter) : RuleName::kAdamW;
+    Account& account = groups[group == nullptr ? config.groups.size() : group - config.groups.data()][rule];
+    account.parameters += parameter.tensor.numel();
+    account.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    account.training += kept[i];
+  }
+  std::vector<Account> lines;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].empty()) groups[i][RuleName::kAdamW];
+    const bool is_plain = groups[i].size() == 1 && groups[i].count(RuleName::kAdamW) > 0;
+    for (auto& [rule, account] : groups[i]) {
+      account.name = names[i] + (is_plain ? "" : " (" + EnumName(rule) + ")");
+      lines.push_back(std::move(account));
+    }
+  }
+  if (const std::int64_t scratch = KeptBytesOf(config, model).scratch; scratch > 0)
+    lines.push_back({.name = "scratch", .training = {.scratch = scratch}});
+  return TableOf(lines).ToText();
+}
+
+}  // namespace medley

@@ -1,0 +1,352 @@
+#include <medley/update/optimizer.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/model/parameter_bytes.h>
+#include <medley/update/parameter_groups.h>
+
+namespace medley {
+namespace {
+
+const std::vector<Parameter>& TrainedParameters(const Model& model, const OptimizerConfig& config) {
+  SetTrained(model, config);
+  return model.parameters();
+}
+
+at::Tensor MakeState(const StateTensor& tensor, const at::Tensor& weights) {
+  at::TensorOptions options = weights.options();
+  if (tensor.type) options = options.dtype(*tensor.type);
+  if (tensor.on_host) options = options.device(at::kCPU);
+  if (tensor.each == 1) return at::zeros_like(weights, options);
+  if (tensor.each == 0) return at::zeros({}, options);
+  return at::zeros({tensor.Numbers(weights.numel())}, options);
+}
+
+std::string WithEnding(const std::string& name, const std::string& ending) {
+  return name.empty() ? "" : name + ending;
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start,
+                     const ShardPlace& place)
+    : Optimizer(model, config, LaunchesFor(model), start, place) {}
+
+Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
+                     const std::vector<Parameter>& start, const ShardPlace& place)
+    : config_(config),
+      together_(launches == Launches::kTogether),
+      weights_(TrainedParameters(model, config), start),
+      shards_(config, model.parameters(), place) {
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    const Parameter& parameter = model.parameters()[i];
+    if (IsTrained(config, parameter)) AddSlot(i, parameter, weights_.list()[i].tensor);
+  }
+  if (slots_.empty())
+    throw InputError("optimizer.groups: every parameter is frozen; nothing would be trained");
+  MakeFollowers();
+  MakeScratch();
+}
+
+Optimizer::Launches Optimizer::LaunchesFor(const Model& model) {
+  const auto& parameters = model.parameters();
+  const bool on_gpu = !parameters.empty() && parameters.front().tensor.is_cuda();
+  return on_gpu ? Launches::kTogether : Launches::kOneByOne;
+}
+
+bool Optimizer::Group::IsAlike(const Group& other) const {
+  return rule == other.rule && learning_rate_scale == other.learning_rate_scale &&
+         weight_decay == other.weight_decay;
+}
+
+// With the rule of this name that is there already.
+Optimizer::Group Optimizer::GroupFor(const Parameter& parameter) {
+  std::unique_ptr<UpdateRule> rule = RuleOf(config_, parameter);
+  auto known = std::find_if(rules_.begin(), rules_.end(),
+                            [&](const auto& other) { return other->name() == rule->name(); });
+  if (known == rules_.end()) known = rules_.insert(known, std::move(rule));
+  const ParameterGroup* group = GroupOf(config_, parameter);
+  const double default_decay = parameter.tensor.dim() <= 1 ? 0.0 : config_.weight_decay;
+  return {.rule = known->get(),
+          .learning_rate_scale = group != nullptr ? group->learning_rate_scale : 1.0,
+          .weight_decay = group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay};
+}
+
+void Optimizer::AddSlot(std::size_t number, const Parameter& parameter, const at::Tensor& master) {
+  const Group group = GroupFor(parameter);
+  auto found =
+      std::find_if(groups_.begin(), groups_.end(), [&](const Group& known) { return known.IsAlike(group); });
+  if (found == groups_.end()) found = groups_.insert(found, group);
+  found->slots.push_back(slots_.size());
+  Slot slot{.name = parameter.name,
+            .former_name = parameter.former_name,
+            .number = number,
+            .rule = group.rule,
+            .parameter = parameter.tensor,
+            .master = master};
+  const at::Tensor own = shards_.OwnOf(number, master.detach());
+  for (const StateTensor& tensor : group.rule->State()) slot.state.push_back(MakeState(tensor, own));
+  slots_.push_back(std::move(slot));
+}
+
+void Optimizer::MakeFollowers() {
+  std::vector<at::Tensor> weights, parameters;
+  for (const Slot& slot : slots_) {
+    weights.push_back(slot.master.detach());
+    parameters.push_back(slot.parameter);
+  }
+  if (config_.trend)
+    followers_.push_back(std::make_unique<WeightTrend>(*config_.trend, config_.learning_rate, weights));
+  if (config_.average > 0) {
+    auto average = std::make_unique<WeightAverage>(config_.average, weights);
+    average_ = average.get();
+    followers_.push_back(std::move(average));
+  }
+  if (!config_.keeps_line) return;
+  if (average_ == nullptr) throw Error("directions need an average of the weights");
+  auto directions = std::make_unique<Directions>(std::move(parameters), std::move(weights), *average_,
+                                                 config_.keeps_last_step, weights_);
+  directions_ = directions.get();
+  scratch_bytes_ += directions_->scratch_bytes();
+  followers_.push_back(std::move(directions));
+}
+
+void Optimizer::MakeScratch() {
+  const at::TensorOptions options = slots_.front().master.options().requires_grad(false);
+  norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, options);
+  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
+  clip_factor_ = at::zeros({}, options);
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
+  for (const auto& rule : rules_) {
+    std::int64_t largest = 0;
+    for (const Group& group : groups_) {
+      for (const std::size_t slot : group.rule == rule.get() ? group.slots : std::vector<std::size_t>())
+        largest = std::max(largest, slots_[slot].master.numel());
+    }
+    rule->MakeScratch(largest, options);
+    scratch_bytes_ += rule->ScratchBytes(largest, options);
+  }
+}
+
+void Optimizer::Begin() {
+  const at::NoGradGuard no_gradients;
+  for (const auto& follower : followers_) follower->Begin();
+}
+
+double Optimizer::Step(double learning_rate) {
+  if (is_divided() && exchange_ == nullptr) throw Error("a divided optimizer needs an exchange");
+  const at::NoGradGuard no_gradients;
+  const double norm = GradientNorm();
+  if (!std::isfinite(norm)) FailNotFinite();
+  const double scale = Clip(norm);
+  Touched touched{.learning_rate = learning_rate};
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].parameter.grad().defined()) touched.weights.push_back(i);
+  }
+  for (const auto& follower : followers_) follower->Leave(touched);
+  for (const Group& group : groups_) {
+    const std::vector<Updated> updated = UpdatedNow(group);
+    if (!updated.empty())
+      group.rule->Update(updated, {.learning_rate = learning_rate * group.learning_rate_scale,
+                                   .weight_decay = group.weight_decay,
+                                   .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
+  }
+  if (is_divided()) Spread();
+  for (const auto& follower : followers_) follower->Arrive(touched);
+  weights_.Round();
+  for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
+  return norm;
+}
+
+std::vector<Updated> Optimizer::UpdatedNow(const Group& group) const {
+  std::vector<Updated> updated;
+  for (const std::size_t i : group.slots) {
+    const Slot& slot = slots_[i];
+    if (!slot.parameter.grad().defined()) continue;
+    updated.push_back({.name = slot.name,
+                       .weights = shards_.OwnOf(slot.number, slot.master),
+                       .gradients = shards_.OwnOf(slot.number, slot.parameter.grad()),
+                       .state = &slot.state,
+                       .place = shards_.IsDivided(slot.number) ? shards_.Own(slot.number).begin : 0});
+  }
+  return updated;
+}
+
+void Optimizer::Reset() {
+  const at::NoGradGuard no_gradients;
+  for (const Slot& slot : slots_) {
+    for (const at::Tensor& state : slot.state) state.zero_();
+  }
+  for (const auto& follower : followers_) follower->Reset();
+}
+
+LentWeights Optimizer::ReadAverages() const {
+  LentWeights lent(weights_);
+  for (std::size_t i = 0; average_ != nullptr && i < slots_.size(); ++i)
+    lent.Lend(slots_[i].parameter, average_->buffers()[i]);
+  return lent;
+}
+
+bool Optimizer::GradientIsFinite() {
+  const at::NoGradGuard no_gradients;
+  return std::isfinite(GradientNorm());
+}
+
+double Optimizer::GradientNorm() {
+  together_ ? ReadNormsTogether() : ReadNormsOneByOne();
+  double squares = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) squares += NormOf(i) * NormOf(i);
+  return std::sqrt(squares);
+}
+
+void Optimizer::ReadNormsOneByOne() {
+  norms_.zero_();
+  for (Slot& slot : slots_) {
+    const at::Tensor& gradient = slot.parameter.grad();
+    if (gradient.defined()) at::linalg_vector_norm_out(slot.norm, gradient, 2);
+  }
+  norms_on_host_.copy_(norms_);  // the one wait for the device
+}
+
+void Optimizer::ReadNormsTogether() {
+  norms_on_host_.zero_();
+  std::vector<at::Tensor> gradients, places;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].parameter.grad().defined()) continue;
+    gradients.push_back(slots_[i].parameter.grad());
+    places.push_back(norms_on_host_.select(0, static_cast<std::int64_t>(i)));
+  }
+  if (gradients.empty()) return;
+  const at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kCPU);  // the one wait
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i].copy_(norms.select(0, static_cast<std::int64_t>(i)));
+}
+
+double Optimizer::NormOf(std::size_t slot) const {
+  return norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[slot]
+                                                     : norms_on_host_.const_data_ptr<float>()[slot];
+}
+
+void Optimizer::FailNotFinite() const {
+  std::string names;
+  int more = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (std::isfinite(NormOf(i))) continue;
+    if (names.size() < 200) {
+      names += (names.empty() ? "" : ", ") + slots_[i].name;
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) names += " and " + std::to_string(more) + " more";
+  throw NotFiniteError("the gradient of " + names + " is not finite; nothing was updated");
+}
+
+// Puts gradients into the order of their weights, in which they nearly always are, and scales those whose
+// rules do not. What the others are to be scaled with.
+double Optimizer::Clip(double norm) {
+  for (Slot& slot : slots_) {
+    at::Tensor& gradient = slot.parameter.mutable_grad();
+    if (gradient.defined() && slot.master.is_contiguous()) gradient = gradient.contiguous();
+  }
+  if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return 1;
+  std::vector<at::Tensor> gradients;
+  for (const Group& group : groups_) {
+    if (group.rule->ScalesGradients()) continue;
+    for (const Updated& updated : UpdatedNow(group)) {
+      if (updated.gradients.numel() > 0) gradients.push_back(updated.gradients);
+    }
+  }
+  // A tensor, not a number: mul_ would allocate one for it.
+  if (!gradients.empty()) at::_foreach_mul_(gradients, clip_factor_.fill_(config_.clip_norm / norm));
+  return config_.clip_norm / norm;
+}
+
+void Optimizer::Spread() {
+  std::vector<GradientExchange::Owned> parts;
+  for (const Slot& slot : slots_) {
+    if (shards_.IsDivided(slot.number) && slot.parameter.grad().defined())
+      shards_.AddParts(slot.number, slot.master, parts);
+  }
+  exchange_->Spread(parts);
+}
+
+std::vector<Parameter> Optimizer::State() const {
+  std::vector<Parameter> state;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    const auto add = [&](const std::string& ending, const at::Tensor& tensor) {
+      state.push_back({slot.name + ending, tensor, WithEnding(slot.former_name, ending)});
+    };
+    const std::vector<StateTensor> tensors = slot.rule->State();
+    for (std::size_t j = 0; j < tensors.size(); ++j) {
+      if (tensors[j].each == 0 || !shards_.IsDivided(slot.number)) add(tensors[j].ending, slot.state[j]);
+    }
+    for (const auto& follower : followers_) {
+      for (std::size_t kind = 0; kind < follower->endings().size(); ++kind)
+        add(follower->endings()[kind], follower->buffers(kind)[i]);
+    }
+  }
+  return state;
+}
+
+std::vector<TensorPart> Optimizer::Parts() const {
+  std::vector<TensorPart> parts;
+  for (const Slot& slot : slots_) {
+    if (!shards_.IsDivided(slot.number) || shards_.OwnNumbers(slot.number) == 0) continue;
+    const std::vector<StateTensor> tensors = slot.rule->State();
+    for (std::size_t j = 0; j < tensors.size(); ++j) {
+      const auto& [ending, type, each, on_host] = tensors[j];
+      if (each == 0) continue;
+      parts.push_back({{slot.name + ending, slot.state[j], WithEnding(slot.former_name, ending)},
+                       shards_.Own(slot.number).begin / each});
+    }
+  }
+  return parts;
+}
+
+std::vector<std::string> Optimizer::ConvertState(SavedTensors& saved) const {
+  std::map<std::pair<std::string, std::string>, std::pair<int, bool>>
+      converted;  // how many, and whether anew
+  for (const Slot& slot : slots_) {
+    const Parameter parameter{.name = slot.name, .tensor = slot.parameter, .former_name = slot.former_name};
+    if (shards_.IsDivided(slot.number)) {
+      TakePartOf(config_, parameter, shards_.Own(slot.number), saved);
+      if (shards_.OwnNumbers(slot.number) == 0) continue;
+    }
+    const Converted state =
+        medley::ConvertState(config_, *slot.rule, parameter, slot.state.front().sizes(), saved);
+    if (state.from.empty()) continue;
+    auto& [count, begins_anew] = converted[{state.from, slot.rule->name()}];
+    ++count, begins_anew = state.begins_anew;
+  }
+  std::vector<std::string> words;
+  for (const auto& [rules, state] : converted)
+    words.push_back("optimizer: the state of " + std::to_string(state.first) + " tensors was of " +
+                    rules.first +
+                    (state.second ? ", which does not say what " + rules.second + " needs: theirs begins anew"
+                                  : ", and is converted into that of " + rules.second));
+  return words;
+}
+
+std::int64_t Optimizer::StateBytes() const {
+  std::vector<Parameter> state = State();
+  for (const TensorPart& part : Parts()) state.push_back(part.tensor);
+  return weights_.bytes() + ParameterBytes(state) + scratch_bytes_;
+}
+
+}  // namespace medley

@@ -1,0 +1,117 @@
+#include <medley/update/rule.h>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include <medley/model/float_type.h>
+
+namespace medley {
+namespace {
+
+bool IsStateOf(const UpdateRule& rule, const std::string& name, at::IntArrayRef shape,
+               const SavedTensors& saved) {
+  for (const StateTensor& tensor : rule.State()) {
+    if (tensor.each != 1) continue;
+    const auto found = saved.find(name + tensor.ending);
+    if (found == saved.end() || found->second.sizes() != shape) return false;
+    const at::ScalarType type = found->second.scalar_type();
+    if (tensor.type ? type != *tensor.type : type != at::kFloat && type != at::kDouble) return false;
+  }
+  return true;
+}
+
+// Of zeros, as before the first update.
+void BeginAnew(const UpdateRule& rule, const std::string& name, at::IntArrayRef shape, at::ScalarType master,
+               SavedTensors& saved) {
+  const std::int64_t numbers = c10::multiply_integers(shape);
+  for (const StateTensor& tensor : rule.State()) {
+    const std::vector<std::int64_t> sizes = tensor.each == 1   ? shape.vec()
+                                            : tensor.each == 0 ? std::vector<std::int64_t>()
+                                                               : std::vector{tensor.Numbers(numbers)};
+    saved[name + tensor.ending] = at::zeros(sizes, tensor.type.value_or(master));
+  }
+}
+
+// The rules that may have saved a parameter's state.
+std::vector<std::unique_ptr<UpdateRule>> RulesFor(const OptimizerConfig& config, const Parameter& parameter) {
+  std::vector<std::unique_ptr<UpdateRule>> rules;
+  OptimizerConfig other = config;
+  for (const MomentsKind kind : {MomentsKind::kFloat, MomentsKind::kBf16, MomentsKind::k8Bit}) {
+    other.moments = kind;
+    for (RuleMaker* make : kRules) {
+      std::unique_ptr<UpdateRule> rule = make(other, parameter);
+      const bool is_new = std::none_of(rules.begin(), rules.end(),
+                                       [&](const auto& known) { return known->name() == rule->name(); });
+      if (is_new) rules.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
+// Their tensors that can be divided, and how many of the parameter's numbers share one of each.
+std::map<std::string, std::int64_t> KnownState(const OptimizerConfig& config, const Parameter& parameter) {
+  std::map<std::string, std::int64_t> known;
+  for (const auto& rule : RulesFor(config, parameter)) {
+    for (const StateTensor& tensor : rule->State()) {
+      if (tensor.each > 0) known[tensor.ending] = tensor.each;
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+std::int64_t StateTensor::Numbers(std::int64_t numbers) const {
+  return each == 0 ? 1 : (numbers + each - 1) / each;
+}
+
+std::int64_t UpdateRule::StateBytes(std::int64_t numbers, at::ScalarType master) const {
+  std::int64_t bytes = 0;
+  for (const StateTensor& tensor : State())
+    bytes +=
+        tensor.Numbers(numbers) * static_cast<std::int64_t>(c10::elementSize(tensor.type.value_or(master)));
+  return bytes;
+}
+
+std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& config,
+                                     const Parameter& parameter) {
+  return kRules[static_cast<std::size_t>(name)](config, parameter);
+}
+
+void TakePartOf(const OptimizerConfig& config, const Parameter& parameter, const NumberRange& part,
+                SavedTensors& saved) {
+  const std::int64_t numbers = parameter.tensor.numel();
+  for (const auto& [ending, each] : KnownState(config, parameter)) {
+    for (const std::string& name : {parameter.name, parameter.former_name}) {
+      const auto found = name.empty() ? saved.end() : saved.find(name + ending);
+      if (found == saved.end() || found->second.numel() != (numbers + each - 1) / each) continue;
+      if (part.size() == 0) {
+        saved.erase(found);
+      } else {
+        const std::int64_t begin = part.begin / each, end = (part.end + each - 1) / each;
+        found->second = found->second.reshape({-1}).narrow(0, begin, end - begin);
+      }
+    }
+  }
+}
+
+Converted ConvertState(const OptimizerConfig& config, const UpdateRule& rule, const Parameter& parameter,
+                       at::IntArrayRef shape, SavedTensors& saved) {
+  for (const std::string& name : {parameter.name, parameter.former_name}) {
+    if (name.empty()) continue;
+    for (const auto& was : RulesFor(config, parameter)) {
+      if (!IsStateOf(*was, name, shape, saved)) continue;
+      if (was->name() == rule.name()) return {};
+      const GradientMeans means = was->Read(name, saved);
+      for (const StateTensor& tensor : was->State()) saved.erase(name + tensor.ending);
+      const bool goes_on = rule.Write(name, means, saved);
+      if (!goes_on) BeginAnew(rule, name, shape, AtLeastFloat(parameter.tensor.scalar_type()), saved);
+      return {was->name(), !goes_on};
+    }
+  }
+  return {};
+}
+
+}  // namespace medley

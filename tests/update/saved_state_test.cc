@@ -1,0 +1,106 @@
+// Checkpoints that medley 4e63104 saved, of each kind of state; see checkpoints/README.md.
+#include <gtest/gtest.h>
+#include <medley/checkpoint/checkpoint.h>
+#include <medley/checkpoint/checkpoint_facts.h>
+#include <medley/weights/safetensors.h>
+
+#include <fstream>
+
+#include "tests/report/scratch_directory.h"
+#include "tests/update/optimizer_fixture.h"
+
+namespace medley {
+namespace {
+
+using namespace testing_fixture;
+namespace fs = std::filesystem;
+
+struct Kind {
+  const char* name;
+  at::ScalarType dtype = at::kFloat;
+  OptimizerConfig config = Plain();
+  std::int64_t ranks = 1;
+};
+
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds = {{"adamw"}, {"bf16"}, {"8bit"}, {"muon"}, {"phases"}, {"adapters"}, {"divided"}};
+  kinds[1].config.moments = MomentsKind::kBf16;
+  kinds[2].config.moments = kinds[6].config.moments = MomentsKind::k8Bit;
+  for (const std::size_t i : {3U, 4U, 5U}) kinds[i].config.average = 0.9;
+  kinds[3].config.name = RuleName::kMuon;
+  kinds[3].config.trend = TrendConfig();
+  kinds[3].dtype = kinds[5].dtype = at::kBFloat16;
+  kinds[4].config.keeps_line = kinds[5].config.keeps_line = kinds[5].config.keeps_last_step = true;
+  kinds[6].config.shard = true;
+  kinds[6].ranks = 2;
+  return kinds;
+}
+
+fs::path FolderOf(const Kind& kind) {
+  return fs::path(MEDLEY_SOURCE_DIR) / "tests/update/checkpoints" / kind.name;
+}
+
+// A model of the parameters that it has: in its order, hidden what Muon has, and frozen what has no state.
+ListedModel ModelOf(const Kind& kind) {
+  const SavedTensors weights = MapSafetensors(FolderOf(kind) / kModelFile),
+                     state = MapSafetensors(FolderOf(kind) / kOptimizerFile);
+  std::vector<std::string> order;
+  for (const auto& [name, tensor] : weights) order.push_back(name);
+  if (std::ifstream file(FolderOf(kind) / "order.txt"); file) {
+    order.clear();
+    for (std::string name; std::getline(file, name);) order.push_back(name);
+  }
+  std::vector<Parameter> parameters;
+  for (const std::string& name : order) {
+    const bool hidden = state.count(name + ".momentum") > 0;
+    parameters.push_back({.name = name,
+                          .tensor = at::zeros_like(weights.at(name), kind.dtype),
+                          .frozen = !hidden && state.count(name + ".step") == 0,
+                          .hidden = hidden});
+  }
+  return ListedModel(std::move(parameters));
+}
+
+TrainingState StateOf(const Optimizer& optimizer) {
+  TrainingState state{optimizer.weights().list(), optimizer.State(), {}};
+  state.parts = optimizer.Parts();
+  state.convert_optimizer = [&optimizer](SavedTensors& saved) {
+    const std::vector<std::string> words = optimizer.ConvertState(saved);
+    EXPECT_TRUE(words.empty()) << words.front();
+  };
+  return state;
+}
+
+void ExpectTheFile(const fs::path& file, std::vector<Parameter> own) {
+  const SavedTensors saved = MapSafetensors(file);
+  EXPECT_EQ(saved.size(), own.size()) << file;
+  for (const Parameter& parameter : own) {
+    const auto found = saved.find(parameter.name);
+    ASSERT_NE(found, saved.end()) << file << " has no " << parameter.name;
+    EXPECT_TRUE(at::equal(found->second, parameter.tensor.detach())) << parameter.name;
+  }
+}
+
+TEST(SavedState, OfEveryKindIsReadAndSavedAgainUnderTheSameNames) {
+  for (const Kind& kind : Kinds()) {
+    SCOPED_TRACE(kind.name);
+    for (std::int64_t rank = 0; rank < kind.ranks; ++rank) {
+      const ListedModel model = ModelOf(kind);
+      Optimizer optimizer(model, kind.config, {}, {rank, kind.ranks});
+      LoadCheckpoint(FolderOf(kind), StateOf(optimizer));
+      ExpectTheFile(FolderOf(kind) / kOptimizerFile, optimizer.State());
+      if (kind.ranks > 1) {
+        ExpectTheFile(FolderOf(kind) / PartFile({rank, kind.ranks}), WithPlaces(optimizer.Parts()));
+        continue;
+      }
+      const ScratchDirectory scratch;
+      SaveCheckpoint(scratch.path(), StateOf(optimizer),
+                     {.step = 4, .logs = {}, .evaluated = {}, .config_hash = ""});
+      for (const char* file : {kModelFile, kOptimizerFile})
+        EXPECT_EQ(ReadText(scratch / "step-00000004" / file), ReadText(FolderOf(kind) / file)) << file;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace medley
