@@ -12,10 +12,10 @@
 namespace medley {
 
 // How a parameter is updated.
-enum class RuleName { kAdamW, kMuon };
+enum class RuleName { kAdamW, kMuon, kSgd };
 template <>
 struct EnumNames<RuleName> {
-  static constexpr std::array<std::string_view, 2> kNames = {"adamw", "muon"};
+  static constexpr std::array<std::string_view, 3> kNames = {"adamw", "muon", "sgd"};
 };
 
 // What AdamW keeps its two moments in.

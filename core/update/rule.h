@@ -87,9 +87,9 @@ class UpdateRule {
 };
 
 using RuleMaker = std::unique_ptr<UpdateRule>(const OptimizerConfig& config, const Parameter& parameter);
-RuleMaker MakeAdamW, MakeMuon;
+RuleMaker MakeAdamW, MakeMuon, MakeSgd;
 // By RuleName.
-inline constexpr std::array<RuleMaker*, 2> kRules = {MakeAdamW, MakeMuon};
+inline constexpr std::array<RuleMaker*, 3> kRules = {MakeAdamW, MakeMuon, MakeSgd};
 static_assert(kRules.size() == EnumNames<RuleName>::kNames.size());
 std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& config,
                                      const Parameter& parameter);

@@ -109,6 +109,9 @@ TEST(DividedOptimizer, UpdatesBitForBitWhatTheWholeOneUpdates) {
         }
       }
     }
+    OptimizerConfig sgd = Dividing(MomentsKind::kFloat);
+    sgd.name = RuleName::kSgd;
+    ExpectTheUpdateOfOne(sgd, at::kFloat, ranks, Optimizer::Launches::kOneByOne);
     OptimizerConfig follows = Dividing(MomentsKind::kFloat);
     follows.average = 0.9;
     follows.trend = TrendConfig();
