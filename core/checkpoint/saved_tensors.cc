@@ -15,11 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Describe(const at::Tensor& tensor) {
-  std::string shape;
-  for (const std::int64_t size : tensor.sizes()) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  return std::string(at::toString(tensor.scalar_type())) + " [" + shape + "]";
-}
+std::string Describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), " ", tensor.sizes()); }
 
 }  // namespace
 

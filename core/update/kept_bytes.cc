@@ -22,20 +22,22 @@ struct Account {
   KeptBytes training{};
 };
 
-// Columns of which there is nothing are left out.
+struct Column {
+  const char* name;
+  std::int64_t KeptBytes::*bytes;
+};
+constexpr Column kColumns[] = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments},
+                               {"masters", &KeptBytes::masters},     {"average", &KeptBytes::averages},
+                               {"trend", &KeptBytes::trends},        {"directions", &KeptBytes::directions},
+                               {"scratch", &KeptBytes::scratch}};
+
+// Columns of which there is nothing are left out, but for the first two.
 Table TableOf(const std::vector<Account>& accounts) {
-  struct Column {
-    const char* name;
-    std::int64_t KeptBytes::*bytes;
-  };
-  std::vector<Column> columns = {{"gradients", &KeptBytes::gradients}, {"moments", &KeptBytes::moments}};
-  for (const Column& column :
-       {Column{"masters", &KeptBytes::masters}, Column{"average", &KeptBytes::averages},
-        Column{"trend", &KeptBytes::trends}, Column{"directions", &KeptBytes::directions},
-        Column{"scratch", &KeptBytes::scratch}}) {
+  std::vector<Column> columns;
+  for (const Column& column : kColumns) {
     const bool any = std::any_of(accounts.begin(), accounts.end(),
                                  [&](const Account& account) { return account.training.*column.bytes > 0; });
-    if (any) columns.push_back(column);
+    if (any || columns.size() < 2) columns.push_back(column);
   }
   std::vector<std::string> header = {"group", "parameters", "their bytes"};
   for (const Column& column : columns) header.emplace_back(column.name);
@@ -100,13 +102,7 @@ std::int64_t LargestToRound(const OptimizerConfig& config, const Model& model) {
 }  // namespace
 
 KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
-  gradients += other.gradients;
-  moments += other.moments;
-  masters += other.masters;
-  averages += other.averages;
-  trends += other.trends;
-  directions += other.directions;
-  scratch += other.scratch;
+  for (const Column& column : kColumns) this->*column.bytes += other.*column.bytes;
   return *this;
 }
 

@@ -67,38 +67,29 @@ Optimizer::Launches Optimizer::LaunchesFor(const Model& model) {
   return on_gpu ? Launches::kTogether : Launches::kOneByOne;
 }
 
-bool Optimizer::Group::IsAlike(const Group& other) const {
-  return rule == other.rule && learning_rate_scale == other.learning_rate_scale &&
-         weight_decay == other.weight_decay;
-}
-
-// With the rule of this name that is there already.
-Optimizer::Group Optimizer::GroupFor(const Parameter& parameter) {
+// The one of this name that is there already, or a new one.
+UpdateRule& Optimizer::RuleFor(const Parameter& parameter) {
   std::unique_ptr<UpdateRule> rule = RuleOf(config_, parameter);
-  auto known = std::find_if(rules_.begin(), rules_.end(),
-                            [&](const auto& other) { return other->name() == rule->name(); });
-  if (known == rules_.end()) known = rules_.insert(known, std::move(rule));
-  const ParameterGroup* group = GroupOf(config_, parameter);
-  const double default_decay = parameter.tensor.dim() <= 1 ? 0.0 : config_.weight_decay;
-  return {.rule = known->get(),
-          .learning_rate_scale = group != nullptr ? group->learning_rate_scale : 1.0,
-          .weight_decay = group != nullptr && group->weight_decay >= 0 ? group->weight_decay : default_decay};
+  for (const auto& known : rules_) {
+    if (known->name() == rule->name()) return *known;
+  }
+  return *rules_.emplace_back(std::move(rule));
 }
 
 void Optimizer::AddSlot(std::size_t number, const Parameter& parameter, const at::Tensor& master) {
-  const Group group = GroupFor(parameter);
-  auto found =
-      std::find_if(groups_.begin(), groups_.end(), [&](const Group& known) { return known.IsAlike(group); });
-  if (found == groups_.end()) found = groups_.insert(found, group);
-  found->slots.push_back(slots_.size());
-  Slot slot{.name = parameter.name,
-            .former_name = parameter.former_name,
-            .number = number,
-            .rule = group.rule,
-            .parameter = parameter.tensor,
-            .master = master};
+  UpdateRule& rule = RuleFor(parameter);
+  const ParameterGroup* named = GroupOf(config_, parameter);
+  const double scale = named != nullptr ? named->learning_rate_scale : 1,
+               default_decay = parameter.tensor.dim() <= 1 ? 0 : config_.weight_decay,
+               decay = named != nullptr && named->weight_decay >= 0 ? named->weight_decay : default_decay;
+  auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& known) {
+    return known.rule == &rule && known.learning_rate_scale == scale && known.weight_decay == decay;
+  });
+  if (group == groups_.end()) group = groups_.insert(group, {&rule, scale, decay});
+  group->slots.push_back(slots_.size());
+  Slot slot{parameter.name, parameter.former_name, number, &rule, parameter.tensor, master};
   const at::Tensor own = shards_.OwnOf(number, master.detach());
-  for (const StateTensor& tensor : group.rule->State()) slot.state.push_back(MakeState(tensor, own));
+  for (const StateTensor& tensor : rule.State()) slot.state.push_back(MakeState(tensor, own));
   slots_.push_back(std::move(slot));
 }
 
@@ -133,10 +124,8 @@ void Optimizer::MakeScratch() {
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
   for (const auto& rule : rules_) {
     std::int64_t largest = 0;
-    for (const Group& group : groups_) {
-      for (const std::size_t slot : group.rule == rule.get() ? group.slots : std::vector<std::size_t>())
-        largest = std::max(largest, slots_[slot].master.numel());
-    }
+    for (const Slot& slot : slots_)
+      largest = std::max(largest, slot.rule == rule.get() ? slot.master.numel() : 0);
     rule->MakeScratch(largest, options);
     scratch_bytes_ += rule->ScratchBytes(largest, options);
   }

@@ -97,11 +97,9 @@ class Optimizer {
     UpdateRule* rule = nullptr;
     double learning_rate_scale = 1, weight_decay = 0;
     std::vector<std::size_t> slots{};
-
-    bool IsAlike(const Group& other) const;
   };
   void AddSlot(std::size_t number, const Parameter& parameter, const at::Tensor& master);
-  Group GroupFor(const Parameter& parameter);
+  UpdateRule& RuleFor(const Parameter& parameter);
   void MakeFollowers();
   void MakeScratch();
   double GradientNorm();

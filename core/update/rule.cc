@@ -13,9 +13,10 @@ namespace {
 bool IsStateOf(const UpdateRule& rule, const std::string& name, at::IntArrayRef shape,
                const SavedTensors& saved) {
   for (const StateTensor& tensor : rule.State()) {
-    if (tensor.each != 1) continue;
+    if (tensor.each > 1) continue;  // who reads it says what is wrong
     const auto found = saved.find(name + tensor.ending);
-    if (found == saved.end() || found->second.sizes() != shape) return false;
+    if (found == saved.end()) return false;
+    if (tensor.each == 1 && found->second.sizes() != shape) return false;
     const at::ScalarType type = found->second.scalar_type();
     if (tensor.type ? type != *tensor.type : type != at::kFloat && type != at::kDouble) return false;
   }
@@ -34,7 +35,7 @@ void BeginAnew(const UpdateRule& rule, const std::string& name, at::IntArrayRef 
   }
 }
 
-// The rules that may have saved a parameter's state.
+// Those that may have saved a parameter's state.
 std::vector<std::unique_ptr<UpdateRule>> RulesFor(const OptimizerConfig& config, const Parameter& parameter) {
   std::vector<std::unique_ptr<UpdateRule>> rules;
   OptimizerConfig other = config;
@@ -48,17 +49,6 @@ std::vector<std::unique_ptr<UpdateRule>> RulesFor(const OptimizerConfig& config,
     }
   }
   return rules;
-}
-
-// Their tensors that can be divided, and how many of the parameter's numbers share one of each.
-std::map<std::string, std::int64_t> KnownState(const OptimizerConfig& config, const Parameter& parameter) {
-  std::map<std::string, std::int64_t> known;
-  for (const auto& rule : RulesFor(config, parameter)) {
-    for (const StateTensor& tensor : rule->State()) {
-      if (tensor.each > 0) known[tensor.ending] = tensor.each;
-    }
-  }
-  return known;
 }
 
 }  // namespace
@@ -82,17 +72,17 @@ std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& confi
 
 void TakePartOf(const OptimizerConfig& config, const Parameter& parameter, const NumberRange& part,
                 SavedTensors& saved) {
-  const std::int64_t numbers = parameter.tensor.numel();
-  for (const auto& [ending, each] : KnownState(config, parameter)) {
+  std::map<std::string, StateTensor> known;  // by ending
+  for (const auto& rule : RulesFor(config, parameter)) {
+    for (const StateTensor& tensor : rule->State()) known[tensor.ending] = tensor;
+  }
+  for (const auto& [ending, tensor] : known) {
     for (const std::string& name : {parameter.name, parameter.former_name}) {
-      const auto found = name.empty() ? saved.end() : saved.find(name + ending);
-      if (found == saved.end() || found->second.numel() != (numbers + each - 1) / each) continue;
-      if (part.size() == 0) {
-        saved.erase(found);
-      } else {
-        const std::int64_t begin = part.begin / each, end = (part.end + each - 1) / each;
-        found->second = found->second.reshape({-1}).narrow(0, begin, end - begin);
-      }
+      const auto found = name.empty() || tensor.each == 0 ? saved.end() : saved.find(name + ending);
+      if (found == saved.end() || found->second.numel() != tensor.Numbers(parameter.tensor.numel())) continue;
+      const std::int64_t begin = part.begin / tensor.each;
+      found->second = found->second.reshape({-1}).narrow(0, begin, tensor.Numbers(part.end) - begin);
+      if (part.size() == 0) saved.erase(found);
     }
   }
 }

@@ -41,14 +41,11 @@ class AdamW : public UpdateRule {
   }
 
   GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {
-    const auto at = [&](const char* ending) {
-      const auto found = saved.find(parameter + ending);
-      return found == saved.end() ? at::Tensor() : found->second;
-    };
-    return {at(".exp_avg"), at(".exp_avg_sq"), at(".step")};
+    return {saved.at(parameter + ".exp_avg"), saved.at(parameter + ".exp_avg_sq"),
+            saved.at(parameter + ".step")};
   }
   bool Write(const std::string& parameter, const GradientMeans& means, SavedTensors& saved) const override {
-    if (!means.squares.defined() || !means.updates.defined()) return false;
+    if (!means.squares.defined()) return false;
     saved[parameter + ".exp_avg"] = means.mean;
     saved[parameter + ".exp_avg_sq"] = means.squares;
     saved[parameter + ".step"] = means.updates;

@@ -16,26 +16,18 @@ namespace {
 constexpr const char *kMeans = ".exp_avg", *kSquares = ".exp_avg_sq", *kUpdates = ".step";
 constexpr const char *kMeanScales = ".exp_avg_scale", *kSquareScales = ".exp_avg_sq_scale";
 
-const at::Tensor& Saved(const std::string& name, const SavedTensors& saved, const std::string& beside) {
-  const auto found = saved.find(name);
-  if (found == saved.end()) throw InputError(beside + " is in eight bits, and there is no " + name);
-  return found->second;
-}
-
-std::string Described(const at::Tensor& tensor) {
-  std::string sizes;
-  for (const std::int64_t size : tensor.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  return std::string(at::toString(tensor.scalar_type())) + " [" + sizes + "]";
-}
-
 at::Tensor Decoded(const std::string& codes_name, const std::string& scales_name, kernels::Map map,
                    const SavedTensors& saved) {
-  const at::Tensor &codes = saved.at(codes_name), &scales = Saved(scales_name, saved, codes_name);
+  const auto found = saved.find(scales_name);
+  if (found == saved.end())
+    throw InputError(codes_name + " is in eight bits, and there is no " + scales_name);
+  const at::Tensor &codes = saved.at(codes_name), &scales = found->second;
   const std::int64_t blocks = kernels::BlocksOf(codes.numel());
   if (scales.scalar_type() != at::kFloat || scales.sizes() != at::IntArrayRef{blocks})
-    throw InputError(scales_name + " is " + Described(scales) + ", and the " + std::to_string(codes.numel()) +
-                     " codes of " + codes_name + " need Float [" + std::to_string(blocks) +
-                     "]: a scale for each block of 256. The file is damaged; resume from another checkpoint");
+    throw InputError(c10::str(scales_name, " is ", scales.scalar_type(), " ", scales.sizes(), ", and the ",
+                              codes.numel(), " codes of ", codes_name, " need Float [", blocks,
+                              "]: a scale for each block of 256. The file is damaged; resume from another "
+                              "checkpoint"));
   at::Tensor values = at::empty(codes.sizes(), at::kFloat);
   kernels::Decode(map, codes.contiguous().const_data_ptr<std::uint8_t>(),
                   scales.contiguous().const_data_ptr<float>(), codes.numel(),
@@ -96,17 +88,13 @@ class CompactAdamW : public UpdateRule {
 
   GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {
     const std::string means = parameter + kMeans, squares = parameter + kSquares;
-    const auto updates = saved.find(parameter + kUpdates), other = saved.find(squares);
-    GradientMeans read{.updates = updates == saved.end() ? at::Tensor() : updates->second};
-    if (other == saved.end()) return read;
-    read.mean = saved.at(means), read.squares = other->second;
-    if (!is_8bit_) return read;
-    read.mean = Decoded(means, parameter + kMeanScales, kernels::Map::kSigned, saved);
-    read.squares = Decoded(squares, parameter + kSquareScales, kernels::Map::kUnsigned, saved);
-    return read;
+    const at::Tensor& updates = saved.at(parameter + kUpdates);
+    if (!is_8bit_) return {saved.at(means), saved.at(squares), updates};
+    return {Decoded(means, parameter + kMeanScales, kernels::Map::kSigned, saved),
+            Decoded(squares, parameter + kSquareScales, kernels::Map::kUnsigned, saved), updates};
   }
   bool Write(const std::string& parameter, const GradientMeans& means, SavedTensors& saved) const override {
-    if (!means.squares.defined() || !means.updates.defined()) return false;
+    if (!means.squares.defined()) return false;
     saved[parameter + kUpdates] = means.updates;
     at::Tensor &mean = saved[parameter + kMeans], &squares = saved[parameter + kSquares];
     mean = means.mean, squares = means.squares;  // who reads the file rounds them to bf16
