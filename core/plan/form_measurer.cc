@@ -84,7 +84,7 @@ auto FormMeasurer::Blaming(const FormId& form, const Measure& measure) {
 }
 
 void FormMeasurer::CheckContract(LoadedTask& task, TaskProfile* profile) {
-  if (prober_.CheckContract(task, profile)) return;
+  if (prober_.CheckContract(*run_.contract, task, profile)) return;
   if (progress_ != nullptr) progress_->Hide();
   console_.Warn(
       "task " + task.info().name +
@@ -208,7 +208,7 @@ void FormMeasurer::CheckTight(const Plan& plan, const Requests& requests, std::i
     const Told told(*this, progress, "holding " + form.text() + " against its spec", {i, requests.size()});
     Blaming(form, [&] {
       LoadedTask& task = run_.host->Get(request.form);
-      if (!run_.executor->contract().Knows(task)) CheckContract(task, nullptr);
+      if (!run_.contract->Knows(task)) CheckContract(task, nullptr);
     });
   }
 }

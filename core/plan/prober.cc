@@ -72,20 +72,20 @@ Prober::Prober(const Model& model, StepExecutor& executor, at::Device device, st
       most_bytes_(most_bytes),
       machine_bytes_(machine_bytes) {}
 
-bool Prober::CheckContract(LoadedTask& task, TaskProfile* profile) {
+bool Prober::CheckContract(ContractCheck& contract, LoadedTask& task, TaskProfile* profile) {
   if (before_step_) before_step_();
   const LiftedBudget lifted(machine_bytes_);  // the CPU's; a GPU's cannot be
   const std::int64_t floor = ReadMemory(device_).now;
   ResetPeak(device_);
   bool overflowed = false;
   try {
-    executor_.contract().Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
+    contract.Check(task, {.seed = TaskSeed(seed_, task.info().name), .begin = 0, .count = 1});
   } catch (const c10::OutOfMemoryError&) {
     overflowed = true;
   }
   if (overflowed) {
     AbandonForward(device_);
-    executor_.contract().Waive(task);
+    contract.Waive(task);
   }
   if (profile != nullptr)
     profile->contract =

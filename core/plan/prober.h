@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <medley/contract/contract_check.h>
 #include <medley/model/model.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
@@ -36,10 +37,10 @@ class Prober {
   Prober(const Model& model, StepExecutor& executor, at::Device device, std::uint64_t run_seed,
          std::int64_t most_bytes, std::int64_t machine_bytes = 0);
 
-  // Holds the task against its spec, as its first draw would, and notes what that takes; the executor does
-  // not ask again. On the CPU the machine bounds it, the budget does not; a GPU's budget does, and where
-  // memory ran out the task stays unchecked: false. Throws what ContractCheck::Check throws.
-  bool CheckContract(LoadedTask& task, TaskProfile* profile = nullptr);
+  // Holds the task against its spec, as its first draw would, and notes what that takes. On the CPU the
+  // machine bounds it, the budget does not; a GPU's budget does, and where memory ran out the task stays
+  // unchecked: false. Throws what ContractCheck::Check throws.
+  bool CheckContract(ContractCheck& contract, LoadedTask& task, TaskProfile* profile = nullptr);
   // Adds the mode to the profile. `plan` says how; its micro rows do not count. Errors name the task, what
   // was measured and what the task said; the profile then has no new mode. An Error with
   // ExitCode::kDoesNotFit where already sampling some rows ran out of memory.

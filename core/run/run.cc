@@ -349,7 +349,8 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   if (purpose != Purpose::kTrain) return run;
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
-  run->executor = std::make_unique<StepExecutor>(*run->model, run->device);
+  run->contract = std::make_unique<ContractCheck>(*run->model, run->device);
+  run->executor = std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get());
   MakeExchange(*run);
   return run;
 }

@@ -15,6 +15,7 @@
 #include <medley/cluster/cluster.h>
 #include <medley/cluster/gradient_exchange.h>
 #include <medley/config/run_config.h>
+#include <medley/contract/contract_check.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixer.h>
@@ -59,6 +60,7 @@ struct Run {
   std::string taken;  // words about weights of a Hugging Face folder; "": none were read
   // Only for training:
   std::unique_ptr<Mixer> mixer;
+  std::unique_ptr<ContractCheck> contract;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<GradientExchange> exchange;  // null: a process alone

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 #include <medley/plugin/plugin_host.h>
 
 namespace medley {
@@ -15,5 +17,13 @@ Batch SampleAlone(const LoadedTask& task, const RowRange& rows);
 
 // Makes rows that came some other way page-locked where a GPU will copy them; else they are handed back.
 Batch ReadyFor(at::Device device, Batch rows);
+
+// Every term of the variant has its items in the batch, and none more than the spec allows. Else an Error
+// with both.
+void CheckItems(const LoadedTask& task, const Batch& batch);
+
+// The integer columns "tokens" and "NAME.tokens" hold ids of the vocabulary (0: of none that is known). Else
+// an Error with the column, row and id. A model on the CPU checks its ids itself.
+void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary);
 
 }  // namespace medley

@@ -11,6 +11,7 @@
 #include <medley/step/passes/pass_runner.h>
 #include <medley/step/passes/saved_variables.h>
 #include <medley/step/run_mode.h>
+#include <medley/step/sample_rows.h>
 
 namespace medley {
 namespace {
@@ -75,8 +76,8 @@ void StepExecutor::Check(const StepLosses& losses) {
   }
 }
 
-StepExecutor::StepExecutor(const Model& model, at::Device device)
-    : model_(model), device_(device), contract_(model, device) {
+StepExecutor::StepExecutor(const Model& model, at::Device device, DrawCheck* check)
+    : model_(model), device_(device), check_(check) {
   InstallSavedVariableHooks();
 }
 
@@ -88,15 +89,7 @@ StepExecutor::Totals StepExecutor::Begin(const std::vector<Piece>& step) {
       CheckTokens(*piece.task, *piece.batch, model_.vocabulary());
     CountItems(piece, totals.losses[piece.task->info().name]);
   }
-  // Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
-  for (const Piece& piece : step) {
-    if (piece.batch == nullptr) continue;
-    const bool split = piece.execution->way.mode != Mode::kJoint && piece.batch->size() > 0;
-    if (split && !contract_.Knows(*piece.task)) contract_.Check(*piece.task, piece.batch->rows());
-  }
-  for (const Piece& piece : step) {
-    if (piece.batch != nullptr) contract_.Watch(*piece.task, *piece.batch);
-  }
+  if (check_ != nullptr) check_->CheckDraws(step);
   return totals;
 }
 

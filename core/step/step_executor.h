@@ -5,7 +5,6 @@
 #include <medley/model/model.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/report/term_loss.h>
-#include <medley/step/contract/contract_check.h>
 #include <medley/step/execution.h>
 #include <medley/step/roots.h>
 #include <medley/step/step_observer.h>
@@ -18,19 +17,25 @@ namespace medley {
 // rounding: two equal steps give equal bits on the CPU, and on a GPU where the run is deterministic.
 //
 // To be used on the trainer's thread. An exception leaves undefined gradients, and memory that AbandonStep
-// lets go of; then the executor can be used again. Nothing of a step stays in it but what ContractCheck
-// remembers.
+// lets go of; then the executor can be used again. Nothing of a step stays in it.
 class StepExecutor {
  public:
-  // Keeps references. Puts the engine with hooks in the place of libtorch's: see InstallSavedVariableHooks.
-  StepExecutor(const Model& model, at::Device device);
-
   // A draw, its rows and how it runs; what it points to outlives the step.
   struct Piece {
     LoadedTask* task = nullptr;
     const Batch* batch = nullptr;  // on the CPU; null: another process has all rows of the task
     const Execution* execution = nullptr;
   };
+  // Holds the tasks of draws against their specs before any pass of the step runs. See ContractCheck.
+  class DrawCheck {
+   public:
+    virtual ~DrawCheck() = default;
+    virtual void CheckDraws(const std::vector<Piece>& step) = 0;
+  };
+  // Keeps references. Without a check, who makes it has looked at the tasks. Puts the engine with hooks in
+  // the place of libtorch's: see InstallSavedVariableHooks.
+  StepExecutor(const Model& model, at::Device device, DrawCheck* check = nullptr);
+
   // A step under way. Where several processes share one, they add up the counts of `losses` between Begin and
   // Accumulate, and gradients and sums between Read and Check.
   struct Totals {
@@ -39,9 +44,7 @@ class StepExecutor {
   };
 
   // Counts the items of all draws. Refuses a way that the task cannot have before anything of the step runs:
-  // by its spec (InputError with the reason), and for other modes than joint by its graph, for which the
-  // first such draw of a task is checked unless that was done. The first draws of a checked task are held
-  // against its longest rows.
+  // by its spec (InputError with the reason), and by what its DrawCheck finds.
   Totals Begin(const std::vector<Piece>& step);
   // Adds gradients to what the parameters hold; an exception leaves them undefined.
   void Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer);
@@ -56,12 +59,10 @@ class StepExecutor {
   StepLosses Run(const std::vector<Piece>& step, StepObserver& observer);
   StepLosses Run(const std::vector<Piece>& step);
 
-  ContractCheck& contract() { return contract_; }
-
  private:
   const Model& model_;
   at::Device device_;
-  ContractCheck contract_;
+  DrawCheck* check_;
 };
 
 }  // namespace medley

@@ -10,12 +10,12 @@
 #include <string>
 
 #include <medley/base/error.h>
+#include <medley/contract/contract_check.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/model_info.h>
 #include <medley/run/run.h>
-#include <medley/step/contract/contract_check.h>
 #include <medley/testing/caught.h>
 
 namespace medley::check {

@@ -107,7 +107,6 @@ namespace {
 Findings FootprintOfPasses(LoadedTask& task, const Model& model) {
   Listener listener(model);
   StepExecutor executor(listener, at::kCPU);
-  executor.contract().Waive(task);  // whose forwards are others
   const Batch rows = task.Sample({.seed = 1, .begin = 100, .count = 4, .longest = true});
   const Execution plan{.way = {DefaultMode(task.variant()), 0}};
   executor.Run({{.task = &task, .batch = &rows, .execution = &plan}});

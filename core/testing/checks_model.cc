@@ -18,9 +18,9 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/suggest.h>
+#include <medley/contract/contract_losses.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/device.h>
-#include <medley/step/contract/contract_losses.h>
 #include <medley/testing/caught.h>
 #include <medley/testing/keep_type.h>
 #include <medley/testing/made_inputs.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <medley/base/random.h>
-#include <medley/step/contract/recorded_model.h>
+#include <medley/contract/recorded_model.h>
 
 namespace medley::check {
 namespace {

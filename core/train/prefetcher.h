@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include <medley/contract/contract_check.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/plugin/task_host.h>
-#include <medley/step/contract/contract_check.h>
 #include <medley/step/step_executor.h>
 
 namespace medley {

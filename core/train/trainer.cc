@@ -94,7 +94,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .seed = static_cast<std::uint64_t>(run.config.seed),
                    .device = run.device,
                    .host = *run.host,
-                   .contract = run.executor->contract(),
+                   .contract = *run.contract,
                    .plan = plan}),
       tables_(run.device, *run.host, plan),
       evaluation_({.config = run.config.eval,
@@ -295,7 +295,7 @@ StepAttempt::Outcome Trainer::Gradients(const StepRecord& record) {
 
 // Of the tasks that were drawn for the first time.
 void Trainer::SayWhatWasNotJudged() {
-  for (const auto& [task, missed] : run_.executor->contract().TakeNotJudged())
+  for (const auto& [task, missed] : run_.contract->TakeNotJudged())
     for (const std::string& what : missed)
       console_.Say("task '" + task + "' passed the check of its first draw; not judged: " + what);
 }

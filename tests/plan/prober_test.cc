@@ -50,7 +50,8 @@ class ProberTest : public ::testing::Test {
   }
 
   FixtureModel model_;
-  StepExecutor executor_{model_, at::kCPU};
+  ContractCheck contract_{model_, at::kCPU};
+  StepExecutor executor_{model_, at::kCPU, &contract_};
 };
 
 std::vector<Execution> PlansOf(const Fixture& task) {
@@ -137,7 +138,7 @@ TEST_F(ProberTest, TriesAtMostThreeSizesASingleRowAmongThemAndNoneThatCouldBeToo
     for (const Execution& plan : PlansOf(task)) {
       TaskProfile profile;
       Prober prober = Make(most);
-      prober.CheckContract(*task.task);
+      prober.CheckContract(contract_, *task.task);
       prober.Measure(*task.task, plan, profile);
       const ModeProfile& mode = profile.modes.at(0);
       ASSERT_LE(mode.whole.size(), 3U);
@@ -156,7 +157,7 @@ TEST_F(ProberTest, LeavesNoTrace) {
   model_.drops = true;
   for (Fixture* task : {&qa, &canvas}) {
     Prober prober = Make();
-    prober.CheckContract(*task->task);  // builds the tables
+    prober.CheckContract(contract_, *task->task);  // builds the tables
     std::vector<at::Tensor> weights;
     for (const Parameter& parameter : model_.parameters())
       weights.push_back(parameter.tensor.detach().clone());
@@ -189,7 +190,7 @@ TEST_F(ProberTest, RowsThatOverflowAreNoPointOfALineAndFewerAreTried) {
                                          at::empty({late(context.batch().size())}, at::kByte);
                                          return QaPass(pass, context);
                                        }});
-  Make().CheckContract(*task.task);
+  Make().CheckContract(contract_, *task.task);
   const Execution plan{.way = {Mode::kJoint}};
   constexpr std::int64_t kRoom = 40 << 20;
   Prober prober(model_, executor_, at::kCPU, kSeed, kRoom,
@@ -222,7 +223,7 @@ TEST_F(ProberTest, AThrowingTaskIsNamedWithWhatWasMeasured) {
                                            return sums;
                                          }});
   Prober prober = Make();
-  prober.CheckContract(*task.task);
+  prober.CheckContract(contract_, *task.task);
   runs_left = 8;
   const std::int64_t floor = ReadCpuMemory().now;
   TaskProfile profile;
@@ -248,7 +249,7 @@ TEST_F(ProberTest, AMistakeInTheInputKeepsItsExitCode) {
 TEST_F(ProberTest, ASingleRowThatOverflowsIsNotedAndLeavesNothing) {
   Fixture task = LongQa("qa", 3);
   Prober prober = Make(5000);
-  prober.CheckContract(*task.task);
+  prober.CheckContract(contract_, *task.task);
   TaskProfile warm;
   prober.Measure(*task.task, {.way = {Mode::kJoint}}, warm);
   model_.seeds.clear();
@@ -271,7 +272,7 @@ TEST_F(ProberTest, NothingIsTriedBeyondTheMachine) {
                                        at::empty({context.batch().size() << 20}, at::kByte);
                                        return QaPass(pass, context);
                                      }});
-  Make().CheckContract(*task.task);  // builds its tables
+  Make().CheckContract(contract_, *task.task);  // builds its tables
   const auto measure = [&](std::int64_t room) {
     const std::int64_t in_use = ReadCpuMemory().now + ReadCpuMemory().data_now;
     Prober prober(model_, executor_, at::kCPU, kSeed, kMuchRoom, room == 0 ? 0 : in_use + room);
@@ -297,11 +298,11 @@ TEST_F(ProberTest, ATaskWhoseCheckOverflowsStaysUncheckedAndIsNotAskedAgain) {
   model_.seeds.clear();
   FailCpuAllocation(400);
   TaskProfile profile;
-  EXPECT_FALSE(prober.CheckContract(*task.task, &profile));
+  EXPECT_FALSE(prober.CheckContract(contract_, *task.task, &profile));
   FailCpuAllocation(0);
   EXPECT_EQ(profile.contract, 5000) << "more than there is, so that a plan does not count on it";
-  EXPECT_TRUE(executor_.contract().Knows(*task.task));
-  EXPECT_TRUE(prober.CheckContract(*task.task, &profile));
+  EXPECT_TRUE(contract_.Knows(*task.task));
+  EXPECT_TRUE(prober.CheckContract(contract_, *task.task, &profile));
 }
 
 TEST_F(ProberTest, TheLineThroughCountedWorkIsExactForAnyRows) {
@@ -309,7 +310,7 @@ TEST_F(ProberTest, TheLineThroughCountedWorkIsExactForAnyRows) {
   for (Fixture* task : {&qa, &canvas}) {
     TaskProfile profile;
     Prober prober = Make();
-    prober.CheckContract(*task->task);
+    prober.CheckContract(contract_, *task->task);
     for (const Execution& plan : PlansOf(*task)) {
       prober.Measure(*task->task, plan, profile);
       for (const std::int64_t rows : {1, 2, 5, 40, 300}) {

@@ -283,7 +283,7 @@ inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& 
   return TakeGradient(model);
 }
 
-// The same with an executor that may know the task, so that nothing but the draw runs.
+// The same with an executor of the test, which may have a check.
 inline Gradient DrawGradient(StepExecutor& executor, const Model& model, Fixture& fixture, const Batch& batch,
                              const Execution& plan) {
   executor.Run({{.task = fixture.task.get(), .batch = &batch, .execution = &plan}});

@@ -1,5 +1,6 @@
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>
+#include <medley/contract/contract_check.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/meter.h>
 #include <medley/model/parameter_bytes.h>
@@ -28,13 +29,13 @@ std::int64_t FloorAfterAStep(const Model& model, Fixture& task, const Batch& bat
 TEST_F(ExecutorMemory, TheFloorStaysConstantToTheByte) {
   FixtureModel model;
   Fixture qa = Qa("qa", 4), canvas = Canvas();
-  StepExecutor executor(model, at::kCPU);
+  ContractCheck check(model, at::kCPU);
   std::int64_t floor = 0;
   for (int step = 0; step < 53; ++step) {
     DrawGradient(model, qa, qa.Rows(step * 5, 5), step % 2 == 0 ? Mode::kSequential : Mode::kJoint,
                  1 + step % 4);
     DrawGradient(model, canvas, canvas.Rows(step * 3, 3), Mode::kJoint, step % 3);
-    executor.contract().Check(*qa.task, Fixture::Range(step));
+    check.Check(*qa.task, Fixture::Range(step));
     model.seeds.clear();
     if (step < 3) floor = ReadCpuMemory().now;
     ASSERT_EQ(ReadCpuMemory().now, floor) << "step " << step;
@@ -50,7 +51,7 @@ TEST_F(ExecutorMemory, AJointStepOfOnePassPeaksWithFewerGradientsThanItLeaves) {
   const Batch batch = task.Rows(0, 12);
   const Execution plan{.way = {Mode::kJoint}};
   StepExecutor executor(model, at::kCPU);
-  executor.contract().Check(*task.task, Fixture::Range(0));
+  ContractCheck(model, at::kCPU).Check(*task.task, Fixture::Range(0));
   SavedBytesMeter passes;
   GradientsAtPeak gradients(model.parameters(), at::kCPU);
   StepMeter meter(
@@ -99,11 +100,13 @@ TEST_F(ExecutorMemory, AThrowingPassLeavesNothing) {
   for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
     passes_until_throw = 0;
     const std::int64_t floor = FloorAfterAStep(model, task, batch, mode);
-    StepExecutor knows_it(model, at::kCPU);
-    knows_it.contract().Check(*task.task, Fixture::Range(0));
+    ContractCheck checked(model, at::kCPU);
+    StepExecutor knows_it(model, at::kCPU, &checked);
+    checked.Check(*task.task, Fixture::Range(0));
     for (int at = 1; at <= 8; ++at) {
       for (const bool known : {false, true}) {  // unknown: in the check where there is one, else in the step
-        StepExecutor fresh(model, at::kCPU);
+        ContractCheck unchecked(model, at::kCPU);
+        StepExecutor fresh(model, at::kCPU, &unchecked);
         const Execution plan{.way = {mode}, .micro_rows = 2};
         passes_until_throw = at;
         EXPECT_THROW(DrawGradient(known ? knows_it : fresh, model, task, batch, plan), Error);
@@ -125,7 +128,7 @@ TEST_F(ExecutorMemory, RunningOutOfMemoryAnywhereLeavesNothing) {
        {std::pair{&qa, Mode::kJoint}, std::pair{&qa, Mode::kSequential}, std::pair{&canvas, Mode::kJoint}}) {
     const Batch batch = task->Rows(0, 4);
     StepExecutor executor(model, at::kCPU);
-    DrawGradient(executor, model, *task, batch, {.way = {mode}});  // holds the task against its spec too
+    DrawGradient(executor, model, *task, batch, {.way = {mode}});  // builds the tables
     const Gradient expected = DrawGradient(executor, model, *task, batch, {.way = {mode}});
     model.seeds.clear();
     const std::int64_t floor = ReadCpuMemory().now;
@@ -158,18 +161,17 @@ TEST_F(ExecutorMemory, RunningOutOfMemoryInACheckLeavesNothing) {
   FixtureModel model;
   Fixture qa = Qa("qa", 3), canvas = Canvas();
   for (Fixture* task : {&qa, &canvas}) {
-    StepExecutor executor(model, at::kCPU);
-    executor.contract().Check(*task->task, Fixture::Range(0));  // builds the tables
+    ContractCheck(model, at::kCPU).Check(*task->task, Fixture::Range(0));  // builds the tables
     const std::int64_t floor = ReadCpuMemory().now;
     std::int64_t nth = 1;
     for (bool failed = true; failed; nth += 1 + nth / 16) {
-      StepExecutor fresh(model, at::kCPU);
+      ContractCheck fresh(model, at::kCPU);
       const std::int64_t ooms = ReadCpuMemory().ooms;
       FailCpuAllocation(nth);
       try {
-        fresh.contract().Check(*task->task, Fixture::Range(0));
+        fresh.Check(*task->task, Fixture::Range(0));
       } catch (const c10::OutOfMemoryError&) {
-        EXPECT_FALSE(fresh.contract().Knows(*task->task));
+        EXPECT_FALSE(fresh.Knows(*task->task));
       }
       FailCpuAllocation(0);
       failed = ReadCpuMemory().ooms > ooms;

@@ -158,22 +158,6 @@ TEST(StepExecutor, HalvesThatKeepTheirOwnCountsWouldDiffer) {
             0.1);
 }
 
-TEST(StepExecutor, ChecksATaskOnceAndOnlyForAModeThatNeedsIt) {
-  FixtureModel model;
-  Fixture qa = Qa("qa", 2);
-  const Batch rows = qa.Rows(0, 3);
-  const Execution sequential{.way = {Mode::kSequential}}, joint{.way = {Mode::kJoint}};
-  StepExecutor executor(model, at::kCPU);
-  executor.Run({{qa.task.get(), &rows, &joint}});
-  EXPECT_FALSE(executor.contract().Knows(*qa.task)) << "joint needs none";
-  executor.Begin({{qa.task.get(), &rows, &sequential}});
-  EXPECT_TRUE(executor.contract().Knows(*qa.task));
-  model.encodings_made = 0;
-  executor.Begin({{qa.task.get(), &rows, &sequential}, {qa.task.get(), &rows, &sequential}});
-  EXPECT_EQ(model.encodings_made, 0);
-  ClearGradients(model);
-}
-
 TEST(StepExecutor, GradientsAreThoseOfTheWeightedMeans) {
   FixtureModel model;
   Fixture qa = Qa("qa", 2), canvas = Canvas();
@@ -230,7 +214,6 @@ TEST(StepExecutor, APictureOfSeveralPassesIsEncodedOncePerMicroBatch) {
   for (const Mode mode : {Mode::kJoint, Mode::kSequential}) {
     for (const std::int64_t micro_rows : {6, 2}) {
       StepExecutor executor(shared, at::kCPU);
-      executor.contract().Check(*task.task, Fixture::Range(0));
       shared.encodings_made = 0;
       const Execution plan{.way = {mode}, .micro_rows = micro_rows};
       executor.Run({{task.task.get(), &batch, &plan}});

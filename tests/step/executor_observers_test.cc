@@ -1,6 +1,7 @@
 // Modes that a spec allows and a graph forbids; who is told what during a step.
 
 #include <gtest/gtest.h>
+#include <medley/contract/contract_check.h>
 #include <medley/step/abandon.h>
 
 #include "tests/step/executor_fixture.h"
@@ -71,8 +72,8 @@ TEST(HiddenCoupling, RandomNumbersOfLibtorchAreADifference) {
                                        sums["size"] = sums["size"] * at::rand({}, at::kDouble);
                                        return sums;
                                      }});
-  StepExecutor executor(model, at::kCPU);
-  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Check(*task.task, Fixture::Range(0)); }),
+  ContractCheck check(model, at::kCPU);
+  EXPECT_TRUE(Says(MessageOf([&] { check.Check(*task.task, Fixture::Range(0)); }),
                    {"'qa'", "libtorch's own generator", "rows.Random(row)"}));
 }
 
@@ -103,7 +104,6 @@ TEST(Recompute, OfEveryKthLayerIsBitForBitTheSameAndRunsOnlyThoseAgain) {
       std::vector<Mode> modes = LegalModes(task->task->variant());
       for (const Mode mode : modes) {
         StepExecutor executor(model, at::kCPU);
-        executor.contract().Check(*task->task, Fixture::Range(0));
         std::vector<Gradient> gradients;
         std::vector<int> runs;
         for (const int recompute_every : {0, 1, 2, 3}) {
@@ -183,7 +183,6 @@ TEST(Observers, AreToldThatTheBackwardOfASharedEncodingThrew) {
   const Execution sequential{.way = {Mode::kSequential}};
   FixtureModel model;
   StepExecutor executor(model, at::kCPU);
-  executor.contract().Check(*qa.task, Fixture::Range(0));
   model.parameters().front().tensor.register_hook(  // the encoder's
       [](const at::Tensor&) -> at::Tensor { throw Error("no room for the encoder's gradient"); });
   Diary diary;
@@ -251,7 +250,6 @@ TEST(PassMeter, SaysWhatEachPassSavedAndChangesNothing) {
   std::map<std::string, std::vector<std::int64_t>> saved;
   const auto run = [&](Mode mode, std::int64_t micro_rows, int recompute_every, bool metered) {
     StepExecutor executor(model, at::kCPU);
-    executor.contract().Check(*task.task, Fixture::Range(0));
     saved.clear();
     const Execution plan{.way = {mode, recompute_every}, .micro_rows = micro_rows};
     if (!metered) return DrawGradient(executor, model, task, batch, plan);

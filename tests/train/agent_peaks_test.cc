@@ -58,7 +58,8 @@ class AgentPeaks : public ::testing::TestWithParam<Planned> {
 
 TEST_P(AgentPeaks, ArePredictedToTheByteForTheLongestRowsAndNeverExceededByDrawnOnes) {
   Prober prober(*loaded_.model, loaded_.executor, at::kCPU, kSeed, std::int64_t{8} << 30);
-  prober.CheckContract(loaded_.task);
+  ContractCheck contract(*loaded_.model, at::kCPU);
+  prober.CheckContract(contract, loaded_.task);
   for (const int recompute_every : {0, 1}) {
     for (const Mode mode : LegalModes(loaded_.task.variant())) {
       if (recompute_every > 0 && GetParam().what.variant != "default") continue;

@@ -84,7 +84,7 @@ GuardedOutcome TrainGuarded(const fs::path& directory, const RunSetting& setting
   const auto tiny = MakeTinyRun(QuietConfig(setting));
   SetPass(*tiny, "two", hook);
   Run& run = tiny->run;
-  run.executor->contract().Waive(tiny->task("two"));  // so that the hook sees draws alone
+  run.contract->Waive(tiny->task("two"));  // so that the hook sees draws alone
   if (setting.forward_only) tiny->execution("two").term_weights = {{"answer", 0.0}, {"size", 0.0}};
   const MemoryReading now = ReadMemory(at::kCPU);
   run.budget.bytes = now.now + now.data + setting.room;

@@ -391,7 +391,7 @@ TEST(OomRecovery, ASqueezeThatPassesIsForgotten) {
   const auto calls = std::make_shared<int>(0);
   const auto tiny = RunWith(UnguardedConfig(300), Mode::kSequential, 0,
                             Spike(8 * kMiB, [calls](const PassContext&) { return ++*calls < 6; }));
-  tiny->run.executor->contract().Waive(tiny->task("two"));  // so that only draws are counted
+  tiny->run.contract->Waive(tiny->task("two"));  // so that only draws are counted
   SetRoom(*tiny, 20 * kMiB);
   const RecoveredOutcome outcome = TrainTiny(*tiny, scratch.path());
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.error;

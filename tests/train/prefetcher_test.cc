@@ -29,7 +29,7 @@ std::map<std::string, RowHook> OnEvery(const RowHook& hook) {
 std::unique_ptr<TinyRun> MakeUncheckedRun(const RunConfig& config,
                                           const std::map<std::string, RowHook>& hooks) {
   auto tiny = MakeTinyRun(config, hooks);
-  for (auto& [name, task] : tiny->tasks()) tiny->run.executor->contract().Waive(*task.task);
+  for (auto& [name, task] : tiny->tasks()) tiny->run.contract->Waive(*task.task);
   return tiny;
 }
 

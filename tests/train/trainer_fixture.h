@@ -134,7 +134,7 @@ struct TinyRun {
             .seed = static_cast<std::uint64_t>(run.config.seed),
             .device = run.device,
             .host = *host,
-            .contract = run.executor->contract(),
+            .contract = *run.contract,
             .plan = plan()};
   }
 
@@ -218,7 +218,8 @@ inline std::unique_ptr<TinyRun> MakeTinyRun(const RunConfig& config,
   const auto seed = static_cast<std::uint64_t>(config.seed);
   SeedGenerators(seed, at::kCPU);
   run.mixer = std::make_unique<Mixer>(run.curriculum.MixtureOf(0), sizes, seed);
-  run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU);
+  run.contract = std::make_unique<ContractCheck>(*run.model, at::kCPU);
+  run.executor = std::make_unique<StepExecutor>(*run.model, at::kCPU, run.contract.get());
   run.optimizer = std::make_unique<Optimizer>(*run.model, config.optimizer, start);
   return tiny;
 }

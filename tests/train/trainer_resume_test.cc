@@ -56,8 +56,7 @@ std::unique_ptr<TinyRun> MakeNoisyRun(const RunConfig& config) {
   auto tiny = MakeTinyRun(config);
   for (auto& [task, execution] : tiny->executions) execution.way.mode = Mode::kJoint;
   dynamic_cast<FixtureModel&>(*tiny->run.model).noise = 0.01;
-  for (auto& [name, task] : tiny->tasks())
-    tiny->run.executor->contract().Waive(*task.task);  // it would refuse
+  for (auto& [name, task] : tiny->tasks()) tiny->run.contract->Waive(*task.task);  // it would refuse
   return tiny;
 }
 
@@ -191,7 +190,8 @@ TEST(ResumeChecks, ACheckpointWithFormerNamesGoesOnBitForBitUnderTheNewOnes) {
   CopyUpTo(scratch / "whole", scratch / "part", 6);
   const auto tiny = MakeTinyRun(config);
   tiny->run.model = std::make_unique<RenamedModel>();
-  tiny->run.executor = std::make_unique<StepExecutor>(*tiny->run.model, at::kCPU);
+  tiny->run.contract = std::make_unique<ContractCheck>(*tiny->run.model, at::kCPU);
+  tiny->run.executor = std::make_unique<StepExecutor>(*tiny->run.model, at::kCPU, tiny->run.contract.get());
   tiny->run.optimizer = std::make_unique<Optimizer>(*tiny->run.model, config.optimizer);
   EXPECT_EQ(TrainOn(scratch / "part", *tiny), ExitCode::kDone);
   EXPECT_EQ(ReadText(scratch / "part" / "metrics.jsonl"), ReadText(scratch / "whole" / "metrics.jsonl"));

@@ -186,7 +186,7 @@ void BenchPrediction(Session& session) {
   for (const std::string& name : run.NamedTasks()) {
     const Form form = run.forms.Own(name);
     LoadedTask& task = run.host->Get(form);
-    prober.CheckContract(task);
+    prober.CheckContract(*run.contract, task);
     Errors of_task;
     std::int64_t fewest = std::int64_t{1} << 20, most = 0;
     for (const Way& way : AllWays(RequestOf(form, task.variant()), task.variant())) {

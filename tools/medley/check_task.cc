@@ -119,7 +119,6 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bo
   report.Phase("contract" + form.Words());
   RefuseFindings(check::Contract(loaded, *run.model, &not_judged));
   for (const std::string& what : not_judged) report.NotJudged(what + form.Words());
-  executor.contract().Waive(loaded);  // it was just checked
   MeasureWays(prober, loaded, form, report);
   report.Phase("gradients" + form.Words());
   not_judged.clear();

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <medley/step/contract/contract_reruns.h>
+#include <medley/contract/contract_reruns.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {

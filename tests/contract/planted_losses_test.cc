@@ -1,7 +1,7 @@
 // Losses that break what micro-batches, ranks and draws rely on, planted in four kinds of tasks: the check of
 // a first draw finds each of them with every seed, or, where unlike rows are needed, the author's kit does.
 #include <gtest/gtest.h>
-#include <medley/step/contract/contract_losses.h>
+#include <medley/contract/contract_losses.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/step/planted_tasks.h"
+#include "tests/contract/planted_tasks.h"
 #include "tests/sweep.h"
 
 namespace medley {

@@ -9,13 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include <medley/contract/contract_sample.h>
+#include <medley/contract/unlike_rows.h>
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
-#include <medley/step/contract/contract_sample.h>
-#include <medley/step/contract/judged.h>
-#include <medley/step/contract/unlike_rows.h>
+#include <medley/step/step_executor.h>
 
 namespace medley {
+
+struct Judged;
 
 // Holds tasks against their specs, each once in a run, and remembers which.
 //
@@ -39,7 +41,7 @@ namespace medley {
 //
 // Trainer's thread. After a throw (an Error, out of memory, an interrupt) the
 // task counts as not checked, and nothing of it is kept.
-class ContractCheck {
+class ContractCheck final : public StepExecutor::DrawCheck {
  public:
   using NotJudged = std::map<std::string, std::set<std::string>>;
 
@@ -53,6 +55,9 @@ class ContractCheck {
   // and ragged column, with few and with many. Throws one Error with all differences; an InputError where
   // none of its terms leads to a parameter that is trained. `thorough`: what a plugin's test has time for.
   void Check(LoadedTask& task, const RowRange& from, bool thorough = false);
+  // Of an executor, before the step: the first draw of a task in another mode than joint is checked unless
+  // that was done, and Watch looks at all.
+  void CheckDraws(const std::vector<StepExecutor::Piece>& step) override;
   // Hands out, once, what of the losses of the tasks that passed could not be looked at: by task, in words.
   NotJudged TakeNotJudged() { return std::exchange(not_judged_, {}); }
   // Looks at the first draws of a checked task: an Error where a row is longer than the task's longest, or

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <medley/contract/contract_check.h>
 #include <medley/model/device.h>
+#include <medley/step/sample_rows.h>
 
 #include <memory>
 
@@ -18,9 +20,8 @@ struct Odd {
   std::string Message() const {
     FixtureModel model;
     Fixture fixture(info, script);
-    StepExecutor executor(model, at::kCPU);
-    const std::string message =
-        MessageOf([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); });
+    ContractCheck check(model, at::kCPU);
+    const std::string message = MessageOf([&] { check.Check(*fixture.task, Fixture::Range(1)); });
     for (const Parameter& parameter : model.parameters()) EXPECT_FALSE(parameter.tensor.grad().defined());
     return message;
   }
@@ -55,8 +56,25 @@ TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
   EXPECT_EQ(Odd().Message(), "nothing was thrown");
   FixtureModel model;
   Fixture canvas = Canvas();
-  StepExecutor executor(model, at::kCPU);
-  EXPECT_NO_THROW(executor.contract().Check(*canvas.task, Fixture::Range(0)));
+  ContractCheck check(model, at::kCPU);
+  EXPECT_NO_THROW(check.Check(*canvas.task, Fixture::Range(0)));
+}
+
+TEST(Contract, AnExecutorChecksATaskOnceAndOnlyForAModeThatNeedsIt) {
+  FixtureModel model;
+  Fixture qa = Qa("qa", 2);
+  const Batch rows = qa.Rows(0, 3);
+  const Execution sequential{.way = {Mode::kSequential}}, joint{.way = {Mode::kJoint}};
+  ContractCheck check(model, at::kCPU);
+  StepExecutor executor(model, at::kCPU, &check);
+  executor.Run({{qa.task.get(), &rows, &joint}});
+  EXPECT_FALSE(check.Knows(*qa.task)) << "joint needs none";
+  executor.Begin({{qa.task.get(), &rows, &sequential}});
+  EXPECT_TRUE(check.Knows(*qa.task));
+  model.encodings_made = 0;
+  executor.Begin({{qa.task.get(), &rows, &sequential}, {qa.task.get(), &rows, &sequential}});
+  EXPECT_EQ(model.encodings_made, 0);
+  ClearGradients(model);
 }
 
 TEST(Contract, ASecondForwardNamesBothNumbers) {
@@ -82,8 +100,8 @@ TEST(Contract, AnOutputOfAnotherShapeThanTheModelsSpecSaysIsRefused) {
   const NarrowModel model;
   const Odd odd;
   Fixture fixture(odd.info, odd.script);
-  StepExecutor executor(model, at::kCPU);
-  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); }),
+  ContractCheck check(model, at::kCPU);
+  EXPECT_TRUE(Says(MessageOf([&] { check.Check(*fixture.task, Fixture::Range(1)); }),
                    {"'q0' got a wrong 'y' from the model: expected [rows, 5] float", ", 4]"}));
 }
 
@@ -164,8 +182,8 @@ TEST(Contract, ATaskThatTrainsNothingIsRefusedWhereParametersAreFrozen) {
     for (const Parameter& parameter : model.parameters())
       at::Tensor(parameter.tensor).set_requires_grad(parameter.name.starts_with(trained));
     Fixture fixture(odd.info, odd.script);
-    StepExecutor executor(model, at::kCPU);
-    return MessageOf<InputError>([&] { executor.contract().Check(*fixture.task, Fixture::Range(1)); });
+    ContractCheck check(model, at::kCPU);
+    return MessageOf<InputError>([&] { check.Check(*fixture.task, Fixture::Range(1)); });
   };
   EXPECT_TRUE(Says(message("picture"), {"task 'odd'", "none of its terms", "optimizer.groups"}));
   EXPECT_EQ(message("encoder"), "nothing was thrown");
@@ -405,16 +423,16 @@ TEST(ContractRows, ALaterRowThatCannotBeSampledDoesNotFailTheCheck) {
 
 TEST(ContractRows, OnlyATaskThatPassedIsKnown) {
   FixtureModel model;
-  StepExecutor executor(model, at::kCPU);
+  ContractCheck check(model, at::kCPU);
   Fixture good = Qa("good", 2);
-  EXPECT_FALSE(executor.contract().Knows(*good.task));
-  executor.contract().Check(*good.task, Fixture::Range(3));
-  EXPECT_TRUE(executor.contract().Knows(*good.task));
+  EXPECT_FALSE(check.Knows(*good.task));
+  check.Check(*good.task, Fixture::Range(3));
+  EXPECT_TRUE(check.Knows(*good.task));
   Odd odd;
   odd.Also([](const std::string&, PassContext& context, Sums&) { context.Constant("replies"); });
   Fixture bad(odd.info, odd.script);
-  EXPECT_THROW(executor.contract().Check(*bad.task, Fixture::Range(3)), Error);
-  EXPECT_FALSE(executor.contract().Knows(*bad.task));
+  EXPECT_THROW(check.Check(*bad.task, Fixture::Range(3)), Error);
+  EXPECT_FALSE(check.Knows(*bad.task));
 }
 
 TEST(ContractRows, ASampleThatDrawsFromLibtorchsGeneratorIsRefusedAndLeavesItWhereItWas) {
@@ -483,10 +501,10 @@ TEST(ContractLongest, ARowLongerThanTheLongestIsFoundInALaterDrawToo) {
     return batch;
   };
   Fixture fixture(odd.info, odd.script);
-  StepExecutor executor(model, at::kCPU);
-  executor.contract().Check(*fixture.task, Fixture::Range(1));
-  EXPECT_NO_THROW(executor.contract().Watch(*fixture.task, fixture.Rows(40, 4)));
-  EXPECT_TRUE(Says(MessageOf([&] { executor.contract().Watch(*fixture.task, fixture.Rows(100, 4)); }),
+  ContractCheck check(model, at::kCPU);
+  check.Check(*fixture.task, Fixture::Range(1));
+  EXPECT_NO_THROW(check.Watch(*fixture.task, fixture.Rows(40, 4)));
+  EXPECT_TRUE(Says(MessageOf([&] { check.Watch(*fixture.task, fixture.Rows(100, 4)); }),
                    {"'odd'", "row 100", "4 items in the ragged column 'marks'", "at most 2 in 256 rows",
                     "RowRange::longest"}));
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/step/contract/contract_reruns.h>
+#include <medley/contract/contract_reruns.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {

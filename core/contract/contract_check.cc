@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_check.h>
+#include <medley/contract/contract_check.h>
 
 #include <c10/util/Exception.h>
 
@@ -13,12 +13,13 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/contract/contract_comparison.h>
+#include <medley/contract/contract_losses.h>
+#include <medley/contract/contract_reruns.h>
+#include <medley/contract/contract_sample.h>
+#include <medley/contract/kept_state.h>
 #include <medley/model/device.h>
 #include <medley/step/abandon.h>
-#include <medley/step/contract/contract_comparison.h>
-#include <medley/step/contract/contract_reruns.h>
-#include <medley/step/contract/contract_sample.h>
-#include <medley/step/contract/kept_state.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -258,6 +259,18 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough)
   watched_.insert_or_assign(&task, std::move(watched));
   checked_.insert(&task);
   NameUntold(task, judged, /*and_idle=*/thorough);
+}
+
+// Declarations alone do not make a mode legal: a task may hide a tensor from one pass to the next.
+void ContractCheck::CheckDraws(const std::vector<StepExecutor::Piece>& step) {
+  for (const StepExecutor::Piece& piece : step) {
+    if (piece.batch == nullptr) continue;
+    const bool split = piece.execution->way.mode != Mode::kJoint && piece.batch->size() > 0;
+    if (split && !Knows(*piece.task)) Check(*piece.task, piece.batch->rows());
+  }
+  for (const StepExecutor::Piece& piece : step) {
+    if (piece.batch != nullptr) Watch(*piece.task, *piece.batch);
+  }
 }
 
 void ContractCheck::Watch(LoadedTask& task, const Batch& drawn) {

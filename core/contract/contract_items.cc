@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_items.h>
+#include <medley/contract/contract_items.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones_like.h>

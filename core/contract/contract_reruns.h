@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <medley/step/contract/judged.h>
-#include <medley/step/contract/recorded_model.h>
+#include <medley/contract/recorded_model.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {
+
+struct Judged;
 
 // What the passes of a variant gave, in their order; without graphs.
 struct PassValues {

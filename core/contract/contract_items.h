@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/step/contract/loss_runs.h>
+#include <medley/contract/loss_runs.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {

@@ -1,4 +1,4 @@
-#include <medley/step/contract/unlike_rows.h>
+#include <medley/contract/unlike_rows.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>

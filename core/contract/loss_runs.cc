@@ -1,4 +1,4 @@
-#include <medley/step/contract/loss_runs.h>
+#include <medley/contract/loss_runs.h>
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>

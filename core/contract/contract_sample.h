@@ -11,14 +11,6 @@
 
 namespace medley {
 
-// Every term of the variant has its items in the batch, and none more than the spec allows. Else an Error
-// with both.
-void CheckItems(const LoadedTask& task, const Batch& batch);
-
-// The integer columns "tokens" and "NAME.tokens" hold ids of the vocabulary (0: of none that is known). Else
-// an Error with the column, row and id. A model on the CPU checks its ids itself.
-void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary);
-
 // Whether two tensors are alike byte for byte, in type and shape, too.
 bool SameBytes(const at::Tensor& one, const at::Tensor& other);
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <medley/step/contract/recorded_model.h>
+#include <medley/contract/recorded_model.h>
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {

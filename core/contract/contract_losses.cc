@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_losses.h>
+#include <medley/contract/contract_losses.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros_like.h>
@@ -11,8 +11,8 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/contract/contract_items.h>
 #include <medley/step/abandon.h>
-#include <medley/step/contract/contract_items.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {

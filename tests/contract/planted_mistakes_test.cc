@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/step/planted_tasks.h"
+#include "tests/contract/planted_tasks.h"
 #include "tests/sweep.h"
 
 namespace medley {

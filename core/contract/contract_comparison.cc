@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_comparison.h>
+#include <medley/contract/contract_comparison.h>
 
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/function.h>
@@ -10,7 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
-#include <medley/step/contract/contract_items.h>
+#include <medley/contract/contract_items.h>
 #include <medley/task/pass_images.h>
 
 namespace medley {

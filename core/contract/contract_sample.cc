@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_sample.h>
+#include <medley/contract/contract_sample.h>
 
 #include <ATen/core/Tensor.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/base/suggest.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/step/sample_rows.h>
 
@@ -110,48 +109,6 @@ std::string Shorter(const RowSizes& one, const RowSizes& other) {
 }
 
 }  // namespace
-
-void CheckItems(const LoadedTask& task, const Batch& batch) {
-  const std::string name = "task '" + task.info().name + "': Sample ";
-  std::vector<std::string> declared;
-  for (const TermInfo& term : task.variant().terms) {
-    declared.push_back(term.name);
-    const auto items = batch.items().find(term.name);
-    if (items == batch.items().end()) {
-      throw Error(name + "set no items for the term '" + term.name +
-                  "' that its spec declares; add SetItems(\"" + term.name + "\", ...)");
-    }
-    const at::Tensor counts = items->second.contiguous();
-    const std::int64_t* count = counts.const_data_ptr<std::int64_t>();
-    for (std::int64_t row = 0; row < counts.numel(); ++row) {
-      if (count[row] >= 0 && count[row] <= term.max_items) continue;
-      throw Error(name + "counted " + std::to_string(count[row]) + " items of the term '" + term.name +
-                  "' in " + task.NameRow(batch.rows(), batch.rows().begin + row) +
-                  ", its spec declares 0 to " + std::to_string(term.max_items));
-    }
-  }
-  for (const auto& [term, items] : batch.items()) {
-    if (std::find(declared.begin(), declared.end(), term) == declared.end()) {
-      throw Error(name + "set items for the term '" + term + "', its spec declares " + Listed(declared));
-    }
-  }
-}
-
-void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary) {
-  for (const auto& [name, column] : batch.columns()) {
-    const bool is_tokens = name == "tokens" || name.ends_with(".tokens");
-    if (!is_tokens || vocabulary == 0 || column.numel() == 0 || column.scalar_type() != at::kLong) continue;
-    const at::Tensor ids = column.reshape({column.size(0), -1});
-    const at::Tensor wrong = ids.lt(0).logical_or_(ids.ge(vocabulary)).any(1);
-    if (!wrong.any().item<bool>()) continue;
-    const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
-    throw Error("task '" + task.info().name + "': the column '" + name + "' has in " +
-                task.NameRow(batch.rows(), batch.rows().begin + row) + " ids from " +
-                std::to_string(column[row].min().item<std::int64_t>()) + " to " +
-                std::to_string(column[row].max().item<std::int64_t>()) + ", expected 0 to " +
-                std::to_string(vocabulary - 1) + "; take them from the tokenizer");
-  }
-}
 
 bool SameBytes(const at::Tensor& one, const at::Tensor& other) {
   if (one.scalar_type() != other.scalar_type() || one.sizes() != other.sizes()) return false;

@@ -1,4 +1,4 @@
-#include <medley/step/contract/recorded_model.h>
+#include <medley/contract/recorded_model.h>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-#include <medley/step/contract/contract_reruns.h>
+#include <medley/contract/contract_reruns.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -10,9 +10,9 @@
 #include <numeric>
 #include <utility>
 
+#include <medley/contract/contract_losses.h>
+#include <medley/contract/contract_sample.h>
 #include <medley/model/float_type.h>
-#include <medley/step/contract/contract_losses.h>
-#include <medley/step/contract/contract_sample.h>
 
 namespace medley {
 namespace {

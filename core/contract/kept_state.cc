@@ -1,4 +1,4 @@
-#include <medley/step/contract/kept_state.h>
+#include <medley/contract/kept_state.h>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
@@ -7,9 +7,9 @@
 #include <memory>
 
 #include <medley/base/bytes.h>
+#include <medley/contract/contract_sample.h>
 #include <medley/memory/meter.h>
 #include <medley/model/float_type.h>
-#include <medley/step/contract/contract_sample.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
