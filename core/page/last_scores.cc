@@ -3,8 +3,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
-#include <medley/base/line_reader.h>
-#include <medley/page/log_lines.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -15,19 +14,15 @@ using nlohmann::json;
 
 constexpr std::int64_t kLargestEvaluation = std::int64_t{256} << 20;
 
-// Of a line that was evaluated. Most were not, and of a long run they are many: only those that may be are
-// parsed.
+// Of lines that were evaluated: most were not, and of a long run they are many.
 void TakeLogged(const fs::path& log, LastScores& last) {
-  if (!fs::exists(log)) return;
-  LineReader reader(log);
-  for (std::string line; reader.Next(line) && reader.whole();) {
-    if (line.find("\"eval\"") == std::string::npos) continue;
-    const json read = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const json &step = At(read, "step"), &scores = At(read, "eval");
-    if (!step.is_number_integer() || !scores.is_object()) continue;
+  const auto take = [&](const json& line) {
+    const json& scores = At(line, "eval");
+    if (!scores.is_object()) return;
     for (const auto& [task, score] : scores.items())
-      TakeScore(log, step.get<std::int64_t>(), task, score, last);
-  }
+      TakeScore(log, line["step"].get<std::int64_t>(), task, score, last);
+  };
+  ForEachLine(log, DamagedLine::kPassedOver, take, "\"eval\"");
 }
 
 }  // namespace

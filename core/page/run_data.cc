@@ -20,11 +20,11 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/page/curve.h>
 #include <medley/page/last_scores.h>
-#include <medley/page/log_lines.h>
 #include <medley/page/mixture_curves.h>
 #include <medley/page/run_logs.h>
 #include <medley/page/weight_marks.h>
 #include <medley/plan/receipt.h>
+#include <medley/report/log_lines.h>
 #include <medley/step/schedule.h>
 
 namespace medley {
@@ -217,7 +217,7 @@ ordered_json EndOf(const fs::path& run, const json& config) {
   OptimizerConfig optimizer;
   optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
   if (!(optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1)) return end;
-  ForEachLine(run / kWeightLog, [&](const json& line) {
+  ForEachLine(run / kWeightLog, DamagedLine::kRefused, [&](const json& line) {
     const json& cause = At(line, "cause");
     if (cause != "early decay" && cause != "decay refit") return;
     const json &ends = At(line, "ends"), &of_steps = At(line, "of_steps");

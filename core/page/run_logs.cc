@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include <medley/page/log_lines.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -21,8 +21,8 @@ constexpr std::size_t kRecent = 100;     // steps
 }  // namespace
 
 RunLogs::RunLogs(const fs::path& run) : metrics_(run / kMetricsLog) {
-  ForEachLine(metrics_, [&](const json& line) { TakeMetrics(line); });
-  ForEachLine(run / kTimingLog, [&](const json& line) { TakeTiming(line); });
+  ForEachLine(metrics_, DamagedLine::kRefused, [&](const json& line) { TakeMetrics(line); });
+  ForEachLine(run / kTimingLog, DamagedLine::kRefused, [&](const json& line) { TakeTiming(line); });
 }
 
 void RunLogs::PutCurves(ordered_json& page) const {
@@ -56,15 +56,13 @@ void RunLogs::TakeMetrics(const json& line) {
   }
   step_ = step;
   for (const auto& [task, terms] : At(line, "terms").items()) {
-    double sum = 0;
     for (const auto& [term, loss] : terms.items()) {
       terms_[task][term].push_back({step, NumberAt(loss, "mean")});
       const double weighted = NumberAt(loss, "weighted");
-      sum += weighted;
       if (std::isfinite(weighted)) smoothed_.Add(task, term, weighted);
     }
-    if (std::isfinite(sum)) last_loss_[task] = sum;
   }
+  for (const auto& [task, loss] : LossesIn(line)) last_loss_[task] = loss;
   for (const json& draw : ListAt(line, "draws")) {
     const std::string task = draw.value("task", "");
     drawn_[task] = step;

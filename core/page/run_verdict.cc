@@ -1,14 +1,13 @@
 #include <medley/page/run_verdict.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <vector>
 
 #include <medley/base/suggest.h>
 #include <medley/page/last_scores.h>
-#include <medley/page/log_lines.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 #include <medley/report/table.h>
 
@@ -33,12 +32,8 @@ std::string FallOf(const std::vector<double>& losses) {
 
 std::string LossesWords(const fs::path& log) {
   std::map<std::string, std::vector<double>> losses;
-  ForEachLine(log, [&](const json& line) {
-    for (const auto& [task, terms] : At(line, "terms").items()) {
-      double sum = 0;
-      for (const auto& [term, loss] : terms.items()) sum += NumberAt(loss, "weighted");
-      if (std::isfinite(sum)) losses[task].push_back(sum);
-    }
+  ForEachLine(log, DamagedLine::kRefused, [&](const json& line) {
+    for (const auto& [task, loss] : LossesIn(line)) losses[task].push_back(loss);
   });
   std::vector<std::string> falls;
   for (const auto& [task, steps] : losses) falls.push_back(task + " " + FallOf(steps));

@@ -5,7 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/curriculum/weight_log.h>
-#include <medley/page/log_lines.h>
+#include <medley/report/log_lines.h>
 
 namespace medley {
 namespace {
@@ -78,7 +78,7 @@ std::optional<Curriculum> CurriculumOf(const fs::path& run) {
 std::string AddWeightMarks(const fs::path& run, const std::optional<Curriculum>& curriculum,
                            std::int64_t step, double draws, std::vector<ordered_json>& marks) {
   WeightMarks changes(curriculum, marks);
-  ForEachLine(run / kWeightLog, [&](const json& line) { changes.Take(line); });
+  ForEachLine(run / kWeightLog, DamagedLine::kRefused, [&](const json& line) { changes.Take(line); });
   changes.End(step, draws);
   return changes.stage();
 }

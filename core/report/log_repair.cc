@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
 #include <medley/base/printable.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -94,18 +94,6 @@ void MakeWayForLog(const fs::path& path, Console& console) {
   if (MarkProblem(path, LogMark()).empty()) return;
   console.Warn(Printable(path) + " is no plain file; it is now " +
                RenameAside(path, path.filename().string()).filename().string());
-}
-
-LogLine ReadLogLine(const std::string& line) {
-  LogLine read;
-  try {
-    read.json = ReadJson<nlohmann::json>(line, "");
-  } catch (const InputError&) {
-    return read;
-  }
-  const auto step = read.json.find("step");  // the end where it is no object
-  if (step != read.json.end() && step->is_number_integer()) read.step = step->get<std::int64_t>();
-  return read;
 }
 
 }  // namespace medley

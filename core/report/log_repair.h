@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -26,12 +25,5 @@ std::string ReplaceDamaged(const std::filesystem::path& path, const std::string&
 
 // A log that is made anew at each start: what lies there must only be a file, or it is set aside.
 void MakeWayForLog(const std::filesystem::path& path, Console& console);
-
-// A line of a log of JSON lines, with the step that it is about.
-struct LogLine {
-  std::int64_t step = -1;  // < 0: it is no line of a step
-  nlohmann::json json;
-};
-LogLine ReadLogLine(const std::string& line);
 
 }  // namespace medley

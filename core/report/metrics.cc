@@ -1,13 +1,11 @@
 #include <medley/report/metrics.h>
 
 #include <algorithm>
-#include <exception>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
-#include <medley/base/line_reader.h>
-#include <medley/report/log_repair.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/speeds.h>
 
 namespace medley {
@@ -159,38 +157,11 @@ struct PastStep {
   std::map<std::string, double> losses;
 };
 
-// See TotalLoss.
-std::optional<double> PastTotal(const nlohmann::json& terms) {
-  double total = 0;
-  for (const auto& term : terms) {
-    const nlohmann::json& weighted = term.at("weighted");
-    if (weighted.is_null()) return std::nullopt;
-    total += weighted.get<double>();
-  }
-  return total;
-}
-
-std::map<std::string, double> PastLosses(const nlohmann::json& line) {
-  try {
-    std::map<std::string, double> losses;
-    for (const auto& [task, terms] : line.at("terms").items()) {
-      if (const auto total = PastTotal(terms)) losses[task] = *total;
-    }
-    return losses;
-  } catch (const std::exception&) {
-    return {};  // changed by hand: an empty row
-  }
-}
-
 std::vector<PastStep> ReadPast(const fs::path& metrics) {
   std::vector<PastStep> past;
-  if (TypeOf(metrics) == fs::file_type::not_found) return past;
-  LineReader file(metrics);
-  for (std::string line; file.Next(line);) {
-    const LogLine read = ReadLogLine(line);
-    if (read.step >= 0 && !read.json.contains(kTransition))
-      past.push_back({read.step, PastLosses(read.json)});
-  }
+  ForEachLine(metrics, DamagedLine::kPassedOver, [&](const nlohmann::json& line) {
+    if (!line.contains(kTransition)) past.push_back({line["step"].get<std::int64_t>(), LossesIn(line)});
+  });
   return past;
 }
 

@@ -6,10 +6,7 @@
 #include <utility>
 
 #include <medley/base/bytes.h>
-#include <medley/base/durable_file.h>
-#include <medley/base/line_reader.h>
-#include <medley/base/work_progress.h>
-#include <medley/report/log_repair.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 #include <medley/report/table.h>
 
@@ -27,30 +24,26 @@ struct Seen {
   double rows = 0, seconds = 0;
 };
 
+// 0 where there is none.
 double NumberOf(const json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? found->get<double>() : 0;
+  const json& number = At(line, key);
+  return number.is_number() ? number.get<double>() : 0;
 }
 
 std::int64_t BytesIn(const json& line, const char* key) {
   return static_cast<std::int64_t>(std::clamp(NumberOf(line, key), 0.0, 1e18));
 }
 
-std::string WordIn(const json& line, const char* key) {
-  const auto found = line.is_object() ? line.find(key) : line.end();
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 class PhasesSeen {
  public:
   void Add(const json& line) {
-    if (const auto transition = line.find(kTransition); transition != line.end()) {
-      if (WordIn(*transition, "from") == "predict") Add("predict", line, BytesIn(line, "memory_after"));
+    if (line.contains(kTransition)) {
+      if (At(line, kTransition, "from") == "predict") Add("predict", line, BytesIn(line, "memory_after"));
       return;
     }
-    const std::string phase = WordIn(line, "phase");
-    if (phase.empty()) return;
-    Seen& seen = Add(phase, line, BytesIn(line, "memory_now"));
+    const json& phase = At(line, "phase");
+    if (!phase.is_string()) return;
+    Seen& seen = Add(phase.get<std::string>(), line, BytesIn(line, "memory_now"));
     seen.rows += NumberOf(line, "rows_per_second") * NumberOf(line, "seconds");
   }
 
@@ -98,15 +91,8 @@ class PhasesSeen {
 }  // namespace
 
 PhaseAccounts ReadPhases(const std::filesystem::path& timing) {
-  if (TypeOf(timing) != std::filesystem::file_type::regular) return {};
   PhasesSeen seen;
-  LineReader file(timing);
-  ReadingProgress progress(timing);
-  for (std::string line; file.Next(line);) {
-    progress.Read(line.size() + 1);
-    const LogLine read = ReadLogLine(line);
-    if (read.step >= 0) seen.Add(read.json);
-  }
+  ForEachLine(timing, DamagedLine::kPassedOver, [&](const json& line) { seen.Add(line); });
   return seen.Accounts();
 }
 

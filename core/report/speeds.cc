@@ -1,11 +1,6 @@
 #include <medley/report/speeds.h>
 
-#include <algorithm>
-
-#include <medley/base/durable_file.h>
-#include <medley/base/line_reader.h>
-#include <medley/base/work_progress.h>
-#include <medley/report/log_repair.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/table.h>
 
 namespace medley {
@@ -13,14 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-double PositiveIn(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  if (found == object.end() || !found->is_number()) return 0;
-  return std::max(0.0, found->get<double>());
-}
-
 void AddSpeed(Speeds& speeds, const std::string& task, double operations, double seconds) {
-  if (operations <= 0 || seconds <= 0) return;
+  if (!(operations > 0 && seconds > 0)) return;
   Speed& speed = speeds[task];
   speed.operations += operations;
   speed.seconds += seconds;
@@ -37,16 +26,10 @@ Speeds SpeedsOf(const StepRecord& record) {
 
 Speeds ReadSpeeds(const std::filesystem::path& timing) {
   Speeds speeds;
-  if (TypeOf(timing) != std::filesystem::file_type::regular) return speeds;
-  LineReader file(timing);
-  ReadingProgress progress(timing);
-  for (std::string line; file.Next(line);) {
-    progress.Read(line.size() + 1);
-    const json read = ReadLogLine(line).json;
-    if (!read.is_object() || !read.contains("tasks") || !read.at("tasks").is_object()) continue;
-    for (const auto& [task, figures] : read.at("tasks").items())
-      AddSpeed(speeds, task, PositiveIn(figures, "operations"), PositiveIn(figures, "compute_seconds"));
-  }
+  ForEachLine(timing, DamagedLine::kPassedOver, [&](const json& line) {
+    for (const auto& [task, figures] : At(line, "tasks").items())
+      AddSpeed(speeds, task, NumberAt(figures, "operations"), NumberAt(figures, "compute_seconds"));
+  });
   return speeds;
 }
 

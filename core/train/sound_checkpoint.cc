@@ -8,9 +8,8 @@
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/base/line_reader.h>
 #include <medley/checkpoint/checkpoint_facts.h>
-#include <medley/report/log_repair.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 
 namespace medley {
@@ -37,14 +36,10 @@ double WeightedSum(const nlohmann::json& terms) {
 
 std::map<std::string, LossesOfTask> ReadLosses(const fs::path& run) {
   std::map<std::string, LossesOfTask> losses;
-  LineReader lines(run / kMetricsLog);
-  for (std::string line; lines.Next(line);) {
-    const LogLine read = ReadLogLine(line);
-    if (read.step < 0) continue;
-    const nlohmann::json terms = read.json.value("terms", nlohmann::json::object());
-    for (const auto& [task, of_task] : terms.items())
-      losses[task].push_back({read.step, WeightedSum(of_task)});
-  }
+  ForEachLine(run / kMetricsLog, DamagedLine::kPassedOver, [&](const nlohmann::json& line) {
+    for (const auto& [task, terms] : At(line, "terms").items())
+      losses[task].push_back({line["step"].get<std::int64_t>(), WeightedSum(terms)});
+  });
   return losses;
 }
 

@@ -48,7 +48,7 @@ constexpr Remedy kRemedies[] = {
     {"core/checkpoint/run_directory.cc", "Start one: medley train CONFIG --out", "Remedied.WhereNoRunLies"},
     {"core/config/run_config.cc", "What medley train reads", kNoRemedy},
     {"core/model/model.cc", "runs a few steps of each task here, and medley train", kNoRemedy},
-    {"core/page/log_lines.cc", "medley resume keeps it aside", "DamagedFiles.StopNothingOrSayWhatToDo"},
+    {"core/report/log_lines.cc", "medley resume keeps it aside", "DamagedFiles.StopNothingOrSayWhatToDo"},
     {"core/page/run_data.cc", "{\"repeat\", \"medley train ", "PlanCommand.ATrainedRunLeavesAReceipt"},
     {"core/run/config_change.cc", "medley train CONFIG init_from.run=DIR",
      "Remedied.OfAChangeThatARunCannotTake"},

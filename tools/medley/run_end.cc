@@ -16,8 +16,8 @@
 #include <medley/base/next_command.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/curriculum/weight_log.h>
-#include <medley/page/log_lines.h>
 #include <medley/plan/plan.h>
+#include <medley/report/log_lines.h>
 #include <medley/report/screen.h>
 
 namespace medley {
@@ -44,7 +44,7 @@ std::string CommandsWords(const Commands& commands) {
 
 bool DecayedEarly(const fs::path& run) {
   bool early = false;
-  ForEachLine(run / kWeightLog,
+  ForEachLine(run / kWeightLog, DamagedLine::kRefused,
               [&](const json& line) { early = early || At(line, "cause") == "early decay"; });
   return early;
 }
