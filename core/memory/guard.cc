@@ -106,7 +106,7 @@ GuardVerdict Guard::Judge(std::int64_t step, const StepMemory& memory, std::int6
   return std::move(verdict_);
 }
 
-GuardVerdict Guard::PhaseChanges() {
+GuardVerdict Guard::SizesChange() {
   highest_peak_ = 0;
   last_clean_up_ = step_;
   return {.findings = {}, .clean_up = true};

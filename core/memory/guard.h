@@ -92,10 +92,10 @@ class Guard {
   GuardVerdict Judge(std::int64_t step, const StepMemory& memory, std::int64_t copies = 0);
   // Judges by another plan from now on.
   void Expect(std::optional<Expectation> expected) { setting_.expected = std::move(expected); }
-  // Takes note that what comes next differs from what was: an evaluation begins or ends, a task is drawn for
-  // the first time, the mixture changes. What the allocator kept was for other sizes, so it cleans up; and
-  // the peaks before no longer say what it may hold.
-  GuardVerdict PhaseChanges();
+  // Takes note that what comes next allocates other sizes: an evaluation begins or ends, a task is drawn for
+  // the first time, the mixture changes. So what the allocator kept is cleaned up; and the peaks before no
+  // longer say what it may hold.
+  GuardVerdict SizesChange();
 
  private:
   struct Said {

@@ -20,7 +20,7 @@ namespace medley {
 class ProbeRows {
  public:
   // Samples 32 rows, or 256 where those are of more than 8 kinds, on the trainer's thread and as its memory,
-  // whose peak it resets. Keeps no reference. Errors name plugin, task and phase; c10::OutOfMemoryError
+  // whose peak it resets. Keeps no reference. Errors name plugin, task and activity; c10::OutOfMemoryError
   // passes.
   ProbeRows(const LoadedTask& task, std::uint64_t task_seed);
 

@@ -19,8 +19,8 @@ using TensorWords = std::function<std::string()>;
 using TaskMaker = std::function<std::unique_ptr<Task>()>;
 
 // A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
-// phase (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all else
-// on the trainer's.
+// activity (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all
+// else on the trainer's.
 class LoadedTask {
  public:
   // `reads_files`: the run's config gives it a path. `again`: makes one more instance of the same task, for

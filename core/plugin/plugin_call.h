@@ -66,9 +66,9 @@ auto WithOtherWords(Fn&& fn, const Words& words, const Strangers& strangers) {
 // "plugin 'zoom' (task zoom_gold, while sampling rows 0..8): ", and a crash begins its words so. What
 // WithOtherWords lets pass passes.
 template <typename Fn>
-auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& phase, Fn&& fn) {
+auto CallPlugin(const std::string& plugin, const std::string& task, const std::string& activity, Fn&& fn) {
   const std::string who = "plugin '" + Printable(plugin) + "' (task " + task + ", ";
-  const std::string doing = who + "while " + phase;
+  const std::string doing = who + "while " + activity;
   // An evaluation runs passes, whose errors name plugin and task already.
   const auto words = [&](std::string_view what) {
     if (!what.starts_with(who)) return doing + "): " + std::string(what);

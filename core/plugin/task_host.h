@@ -20,7 +20,7 @@ class TaskHost {
  public:
   virtual ~TaskHost();
 
-  // Loads it when it is first asked for, and keeps it for ever. Errors name plugin, task and phase.
+  // Loads it when it is first asked for, and keeps it for ever. Errors name plugin, task and activity.
   virtual LoadedTask& Get(const Form& form) = 0;
   // Null where it is not loaded.
   virtual LoadedTask* Find(const FormId& form) const = 0;

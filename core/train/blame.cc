@@ -106,7 +106,7 @@ std::string Blame::AdviceFor(const Draw& draw) {
                        .draws_ahead = data.threads > 0 ? data.ahead : 0,
                        .budget = run_.budget.bytes,
                        .machine = run_.budget.total},
-                      [&](const Attempt& attempt) { return Fits(draw, attempt); });
+                      [&](const CutDraw& cut) { return Fits(draw, cut); });
 }
 
 bool Blame::Fits(const std::vector<Draw>& draws) {
@@ -114,22 +114,22 @@ bool Blame::Fits(const std::vector<Draw>& draws) {
 }
 
 // The rows of the other draws are stood in for by as many bytes.
-bool Blame::Fits(const Draw& draw, const Attempt& attempt) {
+bool Blame::Fits(const Draw& draw, const CutDraw& cut) {
   return !attempt_.FailureOf([&] {
     LoadedTask& task = run_.host->Get(plan_.FormOf(draw.task));
     const RowRange range{.seed = TaskSeed(static_cast<std::uint64_t>(run_.config.seed), draw.task),
                          .begin = draw.begin,
-                         .count = attempt.rows};
+                         .count = cut.rows};
     const Batch rows = SampleRows(task, range, run_.device);
-    const at::Tensor others = at::empty({(attempt.waiting - 1) * BytesOf(rows)}, at::kByte);
-    run_.executor->Run({{.task = &task, .batch = &rows, .execution = &attempt.execution}});
+    const at::Tensor others = at::empty({(cut.waiting - 1) * BytesOf(rows)}, at::kByte);
+    run_.executor->Run({{.task = &task, .batch = &rows, .execution = &cut.execution}});
   });
 }
 
 std::optional<Failure> Blame::TaskFailed(const std::string& task, const Failure& failure) {
   if (task.empty() || !Drops()) return failure;
   if (!stages_.Drop(task, failure.reason)) return Failure{"no task is left: " + failure.reason, failure.code};
-  memory_.PhaseChanges();
+  memory_.SizesChange();
   console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
   return std::nullopt;
 }

@@ -45,7 +45,7 @@ class Blame {
   std::string AdviceFor(const std::vector<Draw>& draws);
   std::string AdviceFor(const Draw& draw);
   bool Fits(const std::vector<Draw>& draws);
-  bool Fits(const Draw& draw, const Attempt& attempt);
+  bool Fits(const Draw& draw, const CutDraw& cut);
 
   const Run& run_;
   StepAttempt& attempt_;

@@ -90,7 +90,7 @@ class Search {
   const CrowdedDraw& draw_;
   const TryDraw& fits_;
   std::string key_;
-  Attempt least_;
+  CutDraw least_;
 };
 
 std::string MoreMemory(const CrowdedDraw& draw) {

@@ -22,12 +22,12 @@ struct CrowdedDraw {
 };
 
 // A draw of fewer rows, in another way, or beside fewer draws that wait.
-struct Attempt {
+struct CutDraw {
   Execution execution;
   std::int64_t rows = 0;
   std::int64_t waiting = 1;  // draws whose rows are there, itself among them
 };
-using TryDraw = std::function<bool(const Attempt&)>;
+using TryDraw = std::function<bool(const CutDraw&)>;
 
 // What of the run's config to change, what costs the least first, and nothing that does not help: "It fits
 // with tasks.zoom.micro_rows=4". `fits` tries, many times, one after the other; what it throws passes.

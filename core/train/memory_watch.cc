@@ -91,7 +91,7 @@ void MemoryWatch::BeginDraws(const std::vector<StepExecutor::Piece>& pieces) {
   bool first_draw = false;
   for (const StepExecutor::Piece& piece : pieces)
     first_draw = tasks_.insert(piece.task->info().name).second || first_draw;
-  if (first_draw) PhaseChanges();  // sizes that nobody asked for yet
+  if (first_draw) SizesChange();  // sizes that nobody asked for yet
   copied_rows_ = 0;
   if (setting_.device.is_cpu()) return;
   for (const StepExecutor::Piece& piece : pieces) {
@@ -155,14 +155,14 @@ void MemoryWatch::EndStep(StepRecord& record) {
   }
 }
 
-void MemoryWatch::PhaseChanges() {
+void MemoryWatch::SizesChange() {
   guard_.Expect(setting_.plan.expected());
-  if (guard_.PhaseChanges().clean_up) ReleaseCachedMemory(setting_.device);
+  if (guard_.SizesChange().clean_up) ReleaseCachedMemory(setting_.device);
 }
 
 PhaseMemory MemoryWatch::Transition() {
   const MemoryReading before = ReadMemory(setting_.device);
-  PhaseChanges();
+  SizesChange();
   const MemoryReading after = ReadMemory(setting_.device);
   ResetPeak(setting_.device);
   return {.before = before.now,

@@ -51,13 +51,13 @@ class MemoryWatch final : public StepObserver {
   // A step, or another try of it.
   void BeginStep();
   // The step's tasks are loaded, its rows are there. On a GPU those of one forward are copied to it. A task's
-  // first ones are a change of phase.
+  // first ones change sizes.
   void BeginDraws(const std::vector<StepExecutor::Piece>& pieces);
   // The gradients are gone. Notes the step's bytes and what ran in the record, which has its number and
   // draws, and gives memory back where the guard asks for it.
   void EndStep(StepRecord& record);
-  // What comes next differs from what was: an evaluation begins or ends, the mixture changes, the plan does.
-  void PhaseChanges();
+  // What comes next allocates other sizes: an evaluation begins or ends, the mixture changes, the plan does.
+  void SizesChange();
 
   // The same, with the bytes that it found and left; the peak is that of what ran since the last step, or
   // since the last of these calls.

@@ -50,7 +50,7 @@ class Prefetcher {
     std::deque<Batch> batches;
     std::vector<StepExecutor::Piece> pieces;
   };
-  // Draws that were not expected are sampled at once. Errors name plugin, task and phase;
+  // Draws that were not expected are sampled at once. Errors name plugin, task and activity;
   // c10::OutOfMemoryError passes; a draw that was sampled ahead is first tried once more with nothing else
   // waiting. Throws Interrupted. After any of them the same draws can be taken again. The tasks and
   // executions that the pieces point to are the host's and the plan's.

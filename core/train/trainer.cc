@@ -374,7 +374,7 @@ void Trainer::Edit(const std::string& text) {
 }
 
 void Trainer::Edited() {
-  memory_.PhaseChanges();
+  memory_.SizesChange();
   if (predictor_) predictor_->Settle(step_, "the weights were edited");
 }
 
@@ -382,7 +382,7 @@ void Trainer::Edited() {
 bool Trainer::GoOnInStages() {
   const bool keep = stages_.now().keep;
   if (stages_.GoOn(step_) == Stages::Going::kPresent) return false;
-  memory_.PhaseChanges();
+  memory_.SizesChange();
   if (predictor_) predictor_->Settle(step_, "another stage begins");
   evaluation_.Forget();
   return keep;
@@ -487,11 +487,11 @@ std::optional<Failure> Trainer::EvaluateIfDue(StepRecord& record) {
   const Evaluation::Wanted wanted{
       .whole = evaluation_.IsDue(step_), .asked = stages_.Asked(step_), .stage = stages_.now().name};
   if (!wanted.whole && wanted.asked.empty()) return std::nullopt;
-  memory_.PhaseChanges();
+  memory_.SizesChange();
   auto evaluated = evaluation_.Run(step_, wanted, blame_);
   if (auto* failure = std::get_if<Failure>(&evaluated)) return std::move(*failure);
   record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
-  memory_.PhaseChanges();
+  memory_.SizesChange();
   return std::nullopt;
 }
 

@@ -256,7 +256,7 @@ TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) 
   draw.draws_ahead = 3;
   const auto where = [&](const TryDraw& fits) { return MemoryAdvice(draw, fits); };
   const auto micro = [](std::int64_t most) {
-    return [=](const Attempt& attempt) { return attempt.execution.micro_rows <= most; };
+    return [=](const CutDraw& cut) { return cut.execution.micro_rows <= most; };
   };
   const std::string tried = "It was tried: one fits with ";
   EXPECT_EQ(where(micro(7)), tried + "tasks.qa.micro_rows=4");
@@ -264,28 +264,28 @@ TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) 
   draw.execution.micro_rows = 4;
   EXPECT_EQ(where(micro(3)), tried + "tasks.qa.micro_rows=2");
   draw.execution.micro_rows = 1;
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.execution.way.recompute_every == 1; }),
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.execution.way.recompute_every == 1; }),
             tried + "tasks.qa.recompute_every=1");
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting <= 4; }), tried + "data.threads=0");
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting * attempt.rows <= 8 * 4; }),
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting <= 4; }), tried + "data.threads=0");
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting * cut.rows <= 8 * 4; }),
             tried + "data.threads=0");
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting < 0 || attempt.rows <= 3; }),
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting < 0 || cut.rows <= 3; }),
             tried + "tasks.qa.rows=2");
   draw.draws_ahead = 0;
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.waiting <= 2; }), tried + "draws_per_step=2");
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting <= 2; }), tried + "draws_per_step=2");
   draw.variant = carried;
   draw.execution.way = {Mode::kJoint, 2};
-  EXPECT_EQ(where([](const Attempt& attempt) { return attempt.execution.way.mode == Mode::kTwoStage; }),
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.execution.way.mode == Mode::kTwoStage; }),
             tried + "tasks.qa.mode=two_stage");
-  EXPECT_EQ(where([](const Attempt& attempt) {
-              return attempt.execution.way == Way{Mode::kTwoStage, 1};
+  EXPECT_EQ(where([](const CutDraw& cut) {
+              return cut.execution.way == Way{Mode::kTwoStage, 1};
             }),
             tried + "tasks.qa.mode=two_stage tasks.qa.recompute_every=1");
 }
 
 // A larger budget only where the machine has one.
 TEST(MemoryAdvice, WhereNothingFitsSaysWhatThereIs) {
-  const auto nothing = [](const Attempt&) { return false; };
+  const auto nothing = [](const CutDraw&) { return false; };
   CrowdedDraw draw = EightRows(QaInfo("qa", 2).variants.front());
   const std::string words =
       "Already one row by itself is too much, in every mode: use fewer or smaller pictures";

@@ -226,7 +226,7 @@ TEST(GuardTest, APhaseThatChangesCleansUpAndForgetsThePeaksBefore) {
     light.after.reserved_peak = 52 * kMB;
     EXPECT_TRUE(guard.Judge(1, heavy).findings.empty());
     if (changes) {
-      EXPECT_TRUE(guard.PhaseChanges().clean_up);
+      EXPECT_TRUE(guard.SizesChange().clean_up);
     }
     const GuardVerdict verdict = guard.Judge(2, light);
     EXPECT_EQ(verdict.findings.size(), changes ? 1U : 0U);
