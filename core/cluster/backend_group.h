@@ -17,7 +17,7 @@ namespace medley {
 std::string C10dWords(const std::exception& error);
 
 // A group of c10d's, of what lies on `device`. `peers`: who says which of the others is lost; null: nobody.
-class BackendGroup : public Group {
+class BackendGroup : public ProcessGroup {
  public:
   BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, at::Device device,
                std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers = {});

@@ -10,7 +10,7 @@ namespace medley {
 namespace {
 
 // That of the lowest rank that has one; "" where nobody has.
-std::string ProblemOfAny(Group& group, const std::string& own) {
+std::string ProblemOfAny(ProcessGroup& group, const std::string& own) {
   const std::vector<std::string> all = Gather(group, own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].empty()) return "rank " + std::to_string(rank) + ": " + all[rank];

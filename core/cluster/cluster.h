@@ -33,12 +33,12 @@ class Cluster {
   // "rank 1 of 4"
   std::string Words() const;
   // What lies on the CPU.
-  Group& group() { return *group_; }
+  ProcessGroup& group() { return *group_; }
   // Called by all at each start of a run, before the device has a budget: where each has a GPU of its own,
   // and NCCL, gradients are added up there from here on. Others are waited for as long as a start may take.
   void JoinDevice(at::Device device);
   // In which gradients are added up: on the device, or what they go through.
-  Group& gradients() { return device_group_ ? *device_group_ : *group_; }
+  ProcessGroup& gradients() { return device_group_ ? *device_group_ : *group_; }
   // About that, a sentence for people; "" on the CPU.
   const std::string& device_words() const { return device_words_; }
 
@@ -49,7 +49,7 @@ class Cluster {
   RankPlace place_;
   c10::intrusive_ptr<c10d::Store> store_;
   std::shared_ptr<Peers> peers_;  // null: a process alone
-  std::unique_ptr<Group> group_, device_group_;
+  std::unique_ptr<ProcessGroup> group_, device_group_;
   std::string device_words_;
 };
 

@@ -33,7 +33,7 @@ bool IsSet(const std::vector<std::int64_t>& bits, std::size_t index) {
 
 }  // namespace
 
-GradientExchange::GradientExchange(Group& group, std::vector<at::Tensor> parameters,
+GradientExchange::GradientExchange(ProcessGroup& group, std::vector<at::Tensor> parameters,
                                    std::int64_t bucket_bytes)
     : group_(group), parameters_(std::move(parameters)) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {

@@ -20,7 +20,7 @@ class GradientExchange {
   static constexpr std::int64_t kBucketBytes = std::int64_t{25} << 20;
 
   // `parameters`: those that are trained, in an order that is the same on all. The group outlives it.
-  GradientExchange(Group& group, std::vector<at::Tensor> parameters,
+  GradientExchange(ProcessGroup& group, std::vector<at::Tensor> parameters,
                    std::int64_t bucket_bytes = kBucketBytes);
 
   // Which parameters have a gradient here, one bit for each; as many numbers on all.
@@ -57,7 +57,7 @@ class GradientExchange {
   static void Through(at::Tensor& buffer, const std::vector<at::Tensor>& parts, const Pass& pass);
   void SumThrough(at::Tensor& buffer, const std::vector<std::int64_t>& used);
 
-  Group& group_;
+  ProcessGroup& group_;
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> buffers_;  // one of each type
   std::int64_t summed_bytes_ = 0;

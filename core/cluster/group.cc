@@ -9,7 +9,7 @@
 namespace medley {
 namespace {
 
-class One final : public Group {
+class One final : public ProcessGroup {
  public:
   std::int64_t rank() const override { return 0; }
   std::int64_t size() const override { return 1; }
@@ -23,7 +23,7 @@ class One final : public Group {
 };
 
 // One number of each.
-std::vector<std::int64_t> GatherOne(Group& group, std::int64_t number) {
+std::vector<std::int64_t> GatherOne(ProcessGroup& group, std::int64_t number) {
   std::vector<std::int64_t> numbers;
   for (const auto& list : GatherNumbers(group, {number})) numbers.push_back(list.front());
   return numbers;
@@ -46,11 +46,12 @@ PeerError::PeerError(const std::string& message) : Error(message, ExitCode::kPee
 PeerError::~PeerError() = default;
 ExchangeError::~ExchangeError() = default;
 
-Group::~Group() = default;
+ProcessGroup::~ProcessGroup() = default;
 
-std::unique_ptr<Group> GroupOfOne() { return std::make_unique<One>(); }
+std::unique_ptr<ProcessGroup> GroupOfOne() { return std::make_unique<One>(); }
 
-std::vector<std::vector<std::int64_t>> GatherNumbers(Group& group, const std::vector<std::int64_t>& own) {
+std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
+                                                     const std::vector<std::int64_t>& own) {
   const auto count = static_cast<std::int64_t>(own.size());
   at::Tensor numbers = at::empty({count}, at::kLong), all = at::empty({count * group.size()}, at::kLong);
   std::copy(own.begin(), own.end(), numbers.mutable_data_ptr<std::int64_t>());
@@ -62,9 +63,9 @@ std::vector<std::vector<std::int64_t>> GatherNumbers(Group& group, const std::ve
   return lists;
 }
 
-void Barrier(Group& group) { GatherNumbers(group, {0}); }
+void Barrier(ProcessGroup& group) { GatherNumbers(group, {0}); }
 
-std::string Share(Group& group, const std::string& text, std::int64_t from) {
+std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t from) {
   const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t size = sizes[static_cast<std::size_t>(from)];
   if (size == 0) return "";
@@ -73,7 +74,7 @@ std::string Share(Group& group, const std::string& text, std::int64_t from) {
   return TextOfBytes(bytes, 0, size);
 }
 
-std::vector<std::string> Gather(Group& group, const std::string& text) {
+std::vector<std::string> Gather(ProcessGroup& group, const std::string& text) {
   const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
   const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::string> texts(sizes.size());
@@ -85,7 +86,7 @@ std::vector<std::string> Gather(Group& group, const std::string& text) {
   return texts;
 }
 
-std::int64_t Least(Group& group, std::int64_t number) {
+std::int64_t Least(ProcessGroup& group, std::int64_t number) {
   const auto numbers = GatherOne(group, number);
   return *std::min_element(numbers.begin(), numbers.end());
 }

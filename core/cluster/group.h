@@ -32,9 +32,9 @@ class ExchangeError final : public Error {
 // they differ a process may be ended by the library below, so what they are about to exchange is agreed upon
 // first (RollCall). A PeerError where one of them is gone or does not come in time. Tensors are contiguous,
 // and on the group's device. On the trainer's thread.
-class Group {
+class ProcessGroup {
  public:
-  virtual ~Group();
+  virtual ~ProcessGroup();
 
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t size() const = 0;
@@ -55,17 +55,18 @@ class Group {
 };
 
 // A process by itself: every call gives back what it was given.
-std::unique_ptr<Group> GroupOfOne();
+std::unique_ptr<ProcessGroup> GroupOfOne();
 
 // Every process's numbers, in the order of ranks; as many of each.
-std::vector<std::vector<std::int64_t>> GatherNumbers(Group& group, const std::vector<std::int64_t>& own);
+std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
+                                                     const std::vector<std::int64_t>& own);
 // Waits until all are here.
-void Barrier(Group& group);
+void Barrier(ProcessGroup& group);
 // The text of one process, on all.
-std::string Share(Group& group, const std::string& text, std::int64_t from = 0);
+std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t from = 0);
 // Every process's, in the order of ranks.
-std::vector<std::string> Gather(Group& group, const std::string& text);
+std::vector<std::string> Gather(ProcessGroup& group, const std::string& text);
 // The least of every process's.
-std::int64_t Least(Group& group, std::int64_t number);
+std::int64_t Least(ProcessGroup& group, std::int64_t number);
 
 }  // namespace medley

@@ -365,9 +365,9 @@ Meeting MeetingSearch::Connect(std::vector<Announcement> all) {
   const StorePtr store = store_;
   const RankPlace place = place_;
   const milliseconds limit = terms_.limit;
-  std::unique_ptr<Group> group = CallPatiently(
+  std::unique_ptr<ProcessGroup> group = CallPatiently(
       [=] {
-        std::unique_ptr<Group> made = JoinGloo(store, place.rank, place.size, address, limit, peers);
+        std::unique_ptr<ProcessGroup> made = JoinGloo(store, place.rank, place.size, address, limit, peers);
         Barrier(*made);
         return made;
       },

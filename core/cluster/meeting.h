@@ -28,7 +28,7 @@ struct MeetingTerms {
 // Processes that have found each other.
 struct Meeting {
   c10::intrusive_ptr<c10d::Store> store;  // this run's own part of it
-  std::unique_ptr<Group> group;           // of what lies on the CPU
+  std::unique_ptr<ProcessGroup> group;    // of what lies on the CPU
   std::shared_ptr<Peers> peers;
 };
 

@@ -89,9 +89,9 @@ std::string NcclProblem() {
   return "";
 }
 
-std::unique_ptr<Group> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, at::Device device, std::chrono::milliseconds timeout,
-                                std::shared_ptr<Peers> peers) {
+std::unique_ptr<ProcessGroup> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
+                                       std::int64_t size, at::Device device,
+                                       std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers) {
   const std::string problem = NcclProblem();
   if (!problem.empty()) throw Error("there is no NCCL: " + problem);
   const auto own = c10::make_intrusive<c10d::PrefixStore>("nccl", store);

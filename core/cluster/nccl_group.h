@@ -20,8 +20,8 @@ std::string NcclProblem();
 // Processes, each with a GPU of its own, that exchange what lies there (c10d's NCCL); also one alone. Takes
 // memory of the GPU beside its allocator's, so before a budget is made of what is free. An Error where
 // NcclProblem says why, and what c10d throws where they do not come together. `peers`: as JoinGloo says.
-std::unique_ptr<Group> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, at::Device device, std::chrono::milliseconds timeout,
-                                std::shared_ptr<Peers> peers = {});
+std::unique_ptr<ProcessGroup> JoinNccl(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
+                                       std::int64_t size, at::Device device,
+                                       std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers = {});
 
 }  // namespace medley

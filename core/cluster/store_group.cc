@@ -25,9 +25,9 @@ c10::intrusive_ptr<c10d::Store> OpenTcpStore(const RankPlace& place, bool keeps,
   }
 }
 
-std::unique_ptr<Group> JoinGloo(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, const std::string& host, std::chrono::milliseconds timeout,
-                                std::shared_ptr<Peers> peers) {
+std::unique_ptr<ProcessGroup> JoinGloo(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
+                                       std::int64_t size, const std::string& host,
+                                       std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers) {
   try {
     return std::make_unique<BackendGroup>(
         MakeGlooBackend(store, static_cast<int>(rank), static_cast<int>(size), host, timeout), at::kCPU,

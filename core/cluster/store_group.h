@@ -21,8 +21,8 @@ c10::intrusive_ptr<c10d::Store> OpenTcpStore(const RankPlace& place, bool keeps,
 // Processes that find each other by the store and exchange what lies on the CPU (c10d's Gloo). `host`: an
 // address of this machine that the others reach. A PeerError where they do not come in time. `peers`: who
 // says later which of them is lost; null: nobody.
-std::unique_ptr<Group> JoinGloo(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
-                                std::int64_t size, const std::string& host, std::chrono::milliseconds timeout,
-                                std::shared_ptr<Peers> peers = {});
+std::unique_ptr<ProcessGroup> JoinGloo(const c10::intrusive_ptr<c10d::Store>& store, std::int64_t rank,
+                                       std::int64_t size, const std::string& host,
+                                       std::chrono::milliseconds timeout, std::shared_ptr<Peers> peers = {});
 
 }  // namespace medley

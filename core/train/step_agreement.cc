@@ -64,7 +64,7 @@ StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std:
     }
   }
   run.optimizer->weights().Round();
-  for (Group* group : {&cluster_.group(), &cluster_.gradients()})
+  for (ProcessGroup* group : {&cluster_.group(), &cluster_.gradients()})
     group->SetTimeout(std::chrono::seconds(run.config.peer_timeout));
 }
 
@@ -195,7 +195,7 @@ void StepAgreement::Call(const StepLosses& own) {
 void StepAgreement::ShareWeights() {
   constexpr char kText = 't', kProblem = 'p';
   const std::string first =
-      Share(cluster_.group(), look_.text ? kText + *look_.text : kProblem + look_.problem);
+      Broadcast(cluster_.group(), look_.text ? kText + *look_.text : kProblem + look_.problem);
   look_ = {};
   (first.front() == kText ? look_.text.emplace() : look_.problem) = first.substr(1);
   edit_is_new_ = true;
@@ -219,7 +219,7 @@ std::optional<Failure> StepAgreement::Close(std::optional<Failure> own, const st
 std::optional<Failure> StepAgreement::AddUp(std::optional<Failure> own, const std::string& running,
                                             StepLosses& losses) {
   constexpr std::size_t kHead = 2;
-  Group& group = cluster_.group();
+  ProcessGroup& group = cluster_.group();
   GradientExchange& exchange = *run_.exchange;
   const double worked = SteadySeconds() - seconds_in_exchanges_ - began_;
   std::vector<std::int64_t> numbers = {own ? 1 : 0, std::bit_cast<std::int64_t>(worked)};
@@ -293,7 +293,7 @@ void StepAgreement::WaitForAll() {
 }
 
 std::string StepAgreement::FirstsWords(const std::function<std::string()>& words) {
-  return Share(cluster_.group(), cluster_.is_first() ? words() : "");
+  return Broadcast(cluster_.group(), cluster_.is_first() ? words() : "");
 }
 
 std::vector<std::string> StepAgreement::Everyones(const std::string& own) {

@@ -74,7 +74,7 @@ std::int64_t ExpectTheUpdateOfOne(const OptimizerConfig& config, at::ScalarType 
   const auto weights = Copies(whole.parameters()), masters = Copies(of_whole.weights().list()),
              state = Copies(of_whole.State());
   std::atomic<std::int64_t> numbers = 0;
-  AsRanks(ranks, [&](Group& group) {
+  AsRanks(ranks, [&](ProcessGroup& group) {
     const ListedModel model(Various(type));
     const ShardPlace place{group.rank(), ranks};
     Optimizer optimizer(model, config, launches, {}, place);
@@ -121,7 +121,7 @@ TEST(DividedOptimizer, UpdatesBitForBitWhatTheWholeOneUpdates) {
 }
 
 TEST(DividedOptimizer, LetsWhatNobodyUsedBe) {
-  AsRanks(2, [](Group& group) {
+  AsRanks(2, [](ProcessGroup& group) {
     const ListedModel model(Various(at::kFloat));
     Optimizer optimizer(model, Dividing(MomentsKind::kFloat), {}, {group.rank(), 2});
     GradientExchange exchange(group, Tensors(model));
@@ -154,7 +154,7 @@ TEST(DividedOptimizer, LetsWhatNobodyUsedBe) {
 TEST(DividedOptimizer, AStepAllocatesNoTensor) {
   InstallCpuAllocator();
   std::barrier all(2);
-  AsRanks(2, [&](Group& group) {
+  AsRanks(2, [&](ProcessGroup& group) {
     const ListedModel model(Various(at::kFloat));
     OptimizerConfig config = Dividing(MomentsKind::k8Bit);
     config.clip_norm = 0.5;

@@ -15,7 +15,7 @@ at::Tensor MadeParameter(at::IntArrayRef shape, at::ScalarType type = at::kFloat
   return tensor;
 }
 
-std::vector<std::int64_t> Union(Group& group, const std::vector<std::int64_t>& own) {
+std::vector<std::int64_t> Union(ProcessGroup& group, const std::vector<std::int64_t>& own) {
   at::Tensor mine = at::tensor(own), all = at::zeros({group.size() * mine.numel()}, at::kLong);
   group.AllGather(all, mine);
   std::vector<std::int64_t> used(own.size());
@@ -26,7 +26,7 @@ std::vector<std::int64_t> Union(Group& group, const std::vector<std::int64_t>& o
 
 // Two heads, a task each on a process: what DistributedDataParallel would halve.
 TEST(GradientExchange, AGradientOfOneProcessIsNotDividedByTheirNumber) {
-  AsRanks(2, [](Group& group) {
+  AsRanks(2, [](ProcessGroup& group) {
     std::vector<at::Tensor> parameters = {MadeParameter({3}), MadeParameter({1}), MadeParameter({1}),
                                           MadeParameter({2})};
     const auto own = static_cast<std::size_t>(1 + group.rank());  // its task's head
@@ -45,7 +45,7 @@ TEST(GradientExchange, AGradientOfOneProcessIsNotDividedByTheirNumber) {
 
 TEST(GradientExchange, ABufferSmallerThanATensorGivesTheSame) {
   for (const std::int64_t bytes : {4, 20, 64, 1 << 20}) {
-    AsRanks(3, [&](Group& group) {
+    AsRanks(3, [&](ProcessGroup& group) {
       std::vector<at::Tensor> parameters;
       at::Tensor expected;
       for (const std::int64_t size : {7, 1, 16, 0, 9}) {
@@ -68,7 +68,7 @@ TEST(GradientExchange, ABufferSmallerThanATensorGivesTheSame) {
 }
 
 TEST(GradientExchange, KnowsMoreParametersThanANumberHasBits) {
-  AsRanks(2, [](Group& group) {
+  AsRanks(2, [](ProcessGroup& group) {
     std::vector<at::Tensor> parameters;
     for (std::int64_t i = 0; i < 200; ++i) {
       parameters.push_back(MadeParameter({1}));

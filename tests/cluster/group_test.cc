@@ -19,7 +19,7 @@ using test::AsRanks;
 TEST(Group, AddsUpInAllTypesTheSameBitsOnAll) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kLong}) {
     std::vector<at::Tensor> sums(3);
-    AsRanks(3, [&](Group& group) {
+    AsRanks(3, [&](ProcessGroup& group) {
       at::Tensor values = at::arange(5).mul(0.1 + static_cast<double>(group.rank())).to(type);
       group.AllReduce(values);
       sums[static_cast<std::size_t>(group.rank())] = values;
@@ -32,7 +32,7 @@ TEST(Group, AddsUpInAllTypesTheSameBitsOnAll) {
 }
 
 TEST(Group, GathersBroadcastsAndScatters) {
-  AsRanks(3, [](Group& group) {
+  AsRanks(3, [](ProcessGroup& group) {
     const auto rank = static_cast<double>(group.rank());
     at::Tensor all = at::zeros({6}), own = at::full({2}, rank);
     group.AllGather(all, own);
@@ -43,8 +43,9 @@ TEST(Group, GathersBroadcastsAndScatters) {
     EXPECT_TRUE(
         at::equal(own, at::tensor({6.F * static_cast<float>(rank), 6.F * static_cast<float>(rank) + 3})));
     EXPECT_EQ(Least(group, 10 - group.rank()), 8);
-    EXPECT_EQ(Share(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1), std::string("a\0b", 3));
-    EXPECT_EQ(Share(group, ""), "");
+    EXPECT_EQ(Broadcast(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1),
+              std::string("a\0b", 3));
+    EXPECT_EQ(Broadcast(group, ""), "");
     EXPECT_EQ(Gather(group, std::string(static_cast<std::size_t>(group.rank()), 'x')),
               (std::vector<std::string>{"", "x", "xx"}));
     Barrier(group);
@@ -52,7 +53,7 @@ TEST(Group, GathersBroadcastsAndScatters) {
 }
 
 TEST(Group, OneThatDoesNotAnswerIsToldInTime) {
-  AsRanks(2, [](Group& group) {
+  AsRanks(2, [](ProcessGroup& group) {
     Barrier(group);
     if (group.rank() == 0) return std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     group.SetTimeout(std::chrono::milliseconds(500));
@@ -67,7 +68,7 @@ TEST(Group, OneThatDoesNotAnswerIsToldInTime) {
 }
 
 TEST(Group, OneThatEndsIsToldAtOnce) {
-  AsRanks(2, [](Group& group) {
+  AsRanks(2, [](ProcessGroup& group) {
     Barrier(group);
     if (group.rank() == 0) return;
     const auto begin = std::chrono::steady_clock::now();
@@ -79,7 +80,7 @@ TEST(Group, OneThatEndsIsToldAtOnce) {
 TEST(Group, AProcessAloneGetsBackWhatItGave) {
   Cluster cluster;
   EXPECT_TRUE(cluster.alone() && cluster.is_first());
-  EXPECT_EQ(Share(cluster.group(), "text"), "text");
+  EXPECT_EQ(Broadcast(cluster.group(), "text"), "text");
   EXPECT_EQ(Gather(cluster.group(), "text"), std::vector<std::string>{"text"});
   EXPECT_EQ(Least(cluster.group(), 3), 3);
   int calls = 0;

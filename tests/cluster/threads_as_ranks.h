@@ -15,7 +15,7 @@ namespace medley::test {
 
 // Each rank a thread of this process, with a real group of c10d's Gloo. c10d records what its groups do in
 // one map of the process, which is made for one thread: here it is off.
-inline void AsRanks(std::int64_t ranks, const std::function<void(Group&)>& work,
+inline void AsRanks(std::int64_t ranks, const std::function<void(ProcessGroup&)>& work,
                     std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
   ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   const auto store = c10::make_intrusive<c10d::HashStore>();

@@ -28,7 +28,7 @@ void Expect(bool same, const std::string& what) {
   if (!same) throw Error(what + " gave something else than went in");
 }
 
-void TryCollectives(Group& group) {
+void TryCollectives(ProcessGroup& group) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kLong}) {
     const at::Tensor own = at::randn({1001}, at::TensorOptions(group.device())).mul(100).to(type);
     at::Tensor values = own.clone(), all = at::zeros_like(own), part = at::zeros_like(own);
@@ -54,7 +54,7 @@ std::vector<at::Tensor> MakeParameters(at::Device device, std::int64_t numbers) 
 }
 
 // Milliseconds, the median of a few; the gradients stay what they are.
-double TimeExchange(Group& group, const std::vector<at::Tensor>& parameters) {
+double TimeExchange(ProcessGroup& group, const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> before;
   for (const at::Tensor& parameter : parameters) before.push_back(parameter.grad().clone());
   GradientExchange exchange(group, parameters);

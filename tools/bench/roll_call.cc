@@ -38,7 +38,7 @@ double LoopbackBytes() {
 }
 
 // Milliseconds, the median; all begin together.
-double TimeOf(Group& group, int rounds, const std::function<void()>& work) {
+double TimeOf(ProcessGroup& group, int rounds, const std::function<void()>& work) {
   std::vector<double> times;
   for (int round = -2; round < rounds; ++round) {
     Barrier(group);
@@ -51,7 +51,7 @@ double TimeOf(Group& group, int rounds, const std::function<void()>& work) {
 
 int Main(std::int64_t numbers) {
   Cluster cluster(FindRankPlace());
-  Group& group = cluster.group();
+  ProcessGroup& group = cluster.group();
   std::vector<at::Tensor> parameters;
   for (std::int64_t i = 0; i < kParameters; ++i) {
     parameters.push_back(at::zeros({numbers / kParameters}).set_requires_grad(true));

@@ -59,7 +59,7 @@ std::FILE* OutputOf(const Cluster& cluster) {
 std::filesystem::path SharedPath(Cluster& cluster, const std::filesystem::path& path) {
   return cluster.alone()
              ? path
-             : std::filesystem::path(Share(cluster.group(), std::filesystem::absolute(path).string()));
+             : std::filesystem::path(Broadcast(cluster.group(), std::filesystem::absolute(path).string()));
 }
 
 }  // namespace medley
