@@ -9,6 +9,7 @@
 #include <medley/plan/peak_lines.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/profile_key.h>
+#include <medley/run/run.h>
 
 namespace medley {
 namespace {
@@ -52,22 +53,34 @@ class FormMeasurer::Told {
   FormMeasurer& measurer_;
 };
 
-FormMeasurer::FormMeasurer(const Run& run, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
+FormMeasurer::Parts FormMeasurer::PartsOf(const Run& run) {
+  return {.config = run.config,
+          .device = run.device,
+          .model = *run.model,
+          .optimizer = *run.optimizer,
+          .host = *run.host,
+          .forms = run.forms,
+          .contract = *run.contract,
+          .executor = *run.executor,
+          .key = RunProfileKey(run.config, *run.model, run.ModelBuild(), run.tokenizer.get(), run.device)};
+}
+
+FormMeasurer::FormMeasurer(Parts parts, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
                            Console& console)
-    : run_(run),
+    : parts_(std::move(parts)),
       all_ways_(all_ways),
       console_(console),
-      prober_(*run.model, *run.executor, run.device, static_cast<std::uint64_t>(run.config.seed), probe_bytes,
-              probe_limit) {
-  profile_.key = RunProfileKey(run.config, *run.model, run.ModelBuild(), run.tokenizer.get(), run.device);
+      prober_(parts_.model, parts_.executor, parts_.device, static_cast<std::uint64_t>(parts_.config.seed),
+              probe_bytes, probe_limit) {
+  profile_.key = parts_.key;
 }
 
 // A task may keep tensors of its own, which a plan made before it is loaded must know.
 LoadedTask& FormMeasurer::Loaded(const Form& form, TaskProfile& profile) {
-  if (LoadedTask* loaded = run_.host->Find(form.id)) return *loaded;
-  const std::int64_t before = ReadMemory(run_.device).now;
-  LoadedTask& loaded = run_.host->Get(form);
-  profile.held = ReadMemory(run_.device).now - before;
+  if (LoadedTask* loaded = parts_.host.Find(form.id)) return *loaded;
+  const std::int64_t before = ReadMemory(parts_.device).now;
+  LoadedTask& loaded = parts_.host.Get(form);
+  profile.held = ReadMemory(parts_.device).now - before;
   return loaded;
 }
 
@@ -84,12 +97,12 @@ auto FormMeasurer::Blaming(const FormId& form, const Measure& measure) {
 }
 
 void FormMeasurer::CheckContract(LoadedTask& task, TaskProfile* profile) {
-  if (prober_.CheckContract(*run_.contract, task, profile)) return;
+  if (prober_.CheckContract(parts_.contract, task, profile)) return;
   if (progress_ != nullptr) progress_->Hide();
   console_.Warn(
       "task " + task.info().name +
       " is not held against its spec: that runs all its passes at once, for which there is no room on " +
-      run_.device.str() + ". A larger budget checks it");
+      parts_.device.str() + ". A larger budget checks it");
 }
 
 // Measures the ways that the profile lacks. False where it has them all.
@@ -99,7 +112,7 @@ bool FormMeasurer::MeasureTask(const TaskRequest& request, const std::vector<Way
 
 bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways) {
   TaskProfile& profile = profile_.tasks[request.form.id];
-  ordered_json key = TaskProfileKey(*run_.host, request.form);
+  ordered_json key = TaskProfileKey(parts_.host, request.form);
   if (profile.key != key) profile = {};
   const std::size_t before = profile.modes.size();
   for (const Way& way : ways) {
@@ -110,7 +123,7 @@ bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<
     LoadedTask& task = Loaded(request.form, profile);
     if (profile.modes.empty()) CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
-    const std::int64_t most_rows = run_.config.draws_per_step > 1 ? 0 : request.rows;
+    const std::int64_t most_rows = parts_.config.draws_per_step > 1 ? 0 : request.rows;
     prober_.Measure(task, ExecutionIn(way, request.form), profile, most_rows);
   }
   profile.key = std::move(key);
@@ -118,7 +131,7 @@ bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<
 }
 
 std::vector<Way> FormMeasurer::FirstWays(const TaskRequest& request) const {
-  const VariantInfo& variant = run_.host->Variant(request.form);
+  const VariantInfo& variant = parts_.host.Variant(request.form);
   return all_ways_ ? AllWays(request, variant) : CheapestWays(request, variant);
 }
 
@@ -136,14 +149,14 @@ void FormMeasurer::MeasureFloor() {
   MemoryLedger& floor = profile_.floor;
   std::int64_t constants = 0;
   for (const auto& [form, profile] : profile_.tasks) {
-    if (const LoadedTask* task = run_.host->Find(form))
-      constants += task->ConstantBytes(run_.device) + profile.held;
+    if (const LoadedTask* task = parts_.host.Find(form))
+      constants += task->ConstantBytes(parts_.device) + profile.held;
   }
-  floor.weights = ParameterBytes(run_.model->parameters(), run_.device);
-  floor.optimizer = run_.optimizer->StateBytes();
+  floor.weights = ParameterBytes(parts_.model.parameters(), parts_.device);
+  floor.optimizer = parts_.optimizer.StateBytes();
   floor.workspace =
-      std::max<std::int64_t>(0, ReadMemory(run_.device).now - constants - floor.weights - floor.optimizer);
-  profile_.gradients = TrainedBytes(run_.model->parameters());
+      std::max<std::int64_t>(0, ReadMemory(parts_.device).now - constants - floor.weights - floor.optimizer);
+  profile_.gradients = TrainedBytes(parts_.model.parameters());
 }
 
 bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& requests) {
@@ -153,7 +166,7 @@ bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& req
     const TaskRequest& request = requests[i];
     for (const Refusal& refused : refusal.refusals()) {
       if (refused.form && *refused.form != request.form.id) continue;
-      const std::vector<Way> ways = AllWays(request, run_.host->Variant(request.form));
+      const std::vector<Way> ways = AllWays(request, parts_.host.Variant(request.form));
       const Told told(*this, progress, "measuring other ways to run " + request.form.id.text(),
                       {i, requests.size(), kStepsOfAWay * static_cast<double>(ways.size())});
       measured = MeasureTask(request, ways) || measured;
@@ -177,13 +190,13 @@ bool FormMeasurer::Confirm(const Plan& plan) {
     if (entry.confirmed || (stored && entry.micro_rows <= kFarAbove * LargestProbe(entry))) continue;
     const auto [confirmed, is_first] = confirmed_.emplace(entry.form, entry.way);
     if (!is_first) continue;
-    const Form& form = run_.forms.At(entry.form);
+    const Form& form = parts_.forms.At(entry.form);
     Execution execution = ExecutionIn(entry.way, form);
     execution.micro_rows = entry.micro_rows < entry.rows ? entry.micro_rows : 0;
     const Told told(*this, progress, "measuring " + form.id.text() + " as it is planned",
                     {i, plan.entries.size()});
     Blaming(form.id, [&] {
-      if (!prober_.Confirm(run_.host->Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id)))
+      if (!prober_.Confirm(parts_.host.Get(form), execution, entry.micro_rows, profile_.tasks.at(form.id)))
         confirmed_.erase(confirmed);
     });
     ran = true;
@@ -194,8 +207,8 @@ bool FormMeasurer::Confirm(const Plan& plan) {
 void FormMeasurer::CheckTight(const Plan& plan, const Requests& requests, std::int64_t budget) {
   const std::int64_t room = budget - plan.floor_bytes() - plan.data_bytes;
   for (const TaskRequest& request : requests) {
-    LoadedTask* loaded = run_.host->Find(request.form.id);
-    if (plan.drops_tables && loaded != nullptr) loaded->DropConstants(run_.device);
+    LoadedTask* loaded = parts_.host.Find(request.form.id);
+    if (plan.drops_tables && loaded != nullptr) loaded->DropConstants(parts_.device);
   }
   WorkProgress progress;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -207,8 +220,8 @@ void FormMeasurer::CheckTight(const Plan& plan, const Requests& requests, std::i
     if (measured->second.contract <= room - entry->tables) continue;
     const Told told(*this, progress, "holding " + form.text() + " against its spec", {i, requests.size()});
     Blaming(form, [&] {
-      LoadedTask& task = run_.host->Get(request.form);
-      if (!run_.contract->Knows(task)) CheckContract(task, nullptr);
+      LoadedTask& task = parts_.host.Get(request.form);
+      if (!parts_.contract.Knows(task)) CheckContract(task, nullptr);
     });
   }
 }

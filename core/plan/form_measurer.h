@@ -7,13 +7,21 @@
 #include <vector>
 
 #include <medley/base/work_progress.h>
+#include <medley/config/run_config.h>
+#include <medley/contract/contract_check.h>
+#include <medley/curriculum/form_table.h>
+#include <medley/model/model.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/prober.h>
 #include <medley/plan/profile.h>
+#include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
-#include <medley/run/run.h>
+#include <medley/step/optimizer.h>
+#include <medley/step/step_executor.h>
 
 namespace medley {
+
+struct Run;
 
 // Measures what steps of a run's forms take, as far as its profile does not say it, and loads the tasks for
 // that. Says on the console when it begins. To be called between steps, on the trainer's thread.
@@ -21,9 +29,22 @@ class FormMeasurer {
  public:
   using Requests = std::vector<TaskRequest>;
 
-  // Keeps the references. `probe_bytes`, `probe_limit`: see RunPlanner::Setting; `all_ways`: every legal way
-  // to run a task, else those that the plan needs.
-  FormMeasurer(const Run& run, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
+  // What of a run that trains it measures with. References outlive it.
+  struct Parts {
+    const RunConfig& config;
+    at::Device device;
+    const Model& model;
+    const Optimizer& optimizer;
+    TaskHost& host;
+    const FormTable& forms;
+    ContractCheck& contract;
+    StepExecutor& executor;
+    nlohmann::ordered_json key;  // the run's: see RunProfileKey
+  };
+  static Parts PartsOf(const Run& run);
+  // `probe_bytes`, `probe_limit`: see RunPlanner::Setting; `all_ways`: every legal way to run a task, else
+  // those that the plan needs.
+  FormMeasurer(Parts parts, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
                Console& console);
 
   const Profile& profile() const { return profile_; }
@@ -66,7 +87,7 @@ class FormMeasurer {
   void CheckContract(LoadedTask& task, TaskProfile* profile);
   std::int64_t LargestProbe(const PlannedTask& entry) const;
 
-  const Run& run_;
+  Parts parts_;
   bool all_ways_;
   Console& console_;
   Prober prober_;

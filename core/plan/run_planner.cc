@@ -20,6 +20,7 @@
 #include <medley/plan/plan_stages.h>
 #include <medley/plan/rank_plan.h>
 #include <medley/report/table.h>
+#include <medley/run/run.h>
 #include <medley/run/validate.h>
 
 namespace medley {
@@ -48,15 +49,21 @@ bool Covers(const ordered_json& planned, const ordered_json& asked) {
 
 }  // namespace
 
-RunPlanner::RunPlanner(const Run& run, Setting setting, Console& console)
-    : run_(run),
+RunPlanner::RunPlanner(FormMeasurer::Parts parts, const Curriculum& curriculum, Setting setting,
+                       Console& console)
+    : parts_(std::move(parts)),
+      curriculum_(curriculum),
       setting_(std::move(setting)),
       console_(console),
-      measurer_(run, RoomForProbes(setting_, run.device), setting_.probe_limit, setting_.all_ways, console) {}
+      measurer_(parts_, RoomForProbes(setting_, parts_.device), setting_.probe_limit, setting_.all_ways,
+                console) {}
 
 RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
   const Budget& budget = run.budget;
-  Setting setting{.budget = budget.bytes, .budget_words = run.config.budget, .machine = budget.total};
+  Setting setting{.budget = budget.bytes,
+                  .budget_words = run.config.budget,
+                  .machine = budget.total,
+                  .processes = run.cluster->place().size};
   if (!run.device.is_cpu()) return setting;
   setting.probe_limit =
       std::max(budget.bytes, (budget.free - budget.kept_back) / run.cluster->place().local_size);
@@ -65,7 +72,8 @@ RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
 }
 
 ordered_json RunPlanner::Asked() const {
-  return AskedJson(run_.config, *run_.host, run_.device, now_.requests, setting_.budget_words, profile().key);
+  return AskedJson(parts_.config, parts_.host, parts_.device, now_.requests, setting_.budget_words,
+                   profile().key);
 }
 
 void RunPlanner::UseProfile(const fs::path& file) {
@@ -108,7 +116,7 @@ Profile RunPlanner::BesideThePlanned() const {
 }
 
 PlanSetting RunPlanner::SettingForPlan() const {
-  PlanSetting setting = PlanSettingOf(run_.config, run_.device, setting_.budget);
+  PlanSetting setting = PlanSettingOf(parts_.config, parts_.device, setting_.budget);
   setting.machine = setting_.machine;
   return setting;
 }
@@ -147,7 +155,7 @@ std::optional<RunPlanner::FailedForm> RunPlanner::FailsIn(const Work& work) {
     throw;  // no task's fault
   } catch (const std::exception& error) {
     const std::optional<FormId> failed = measurer_.TakeFailed();
-    if (!failed || run_.config.on_task_error != "drop") throw;
+    if (!failed || parts_.config.on_task_error != "drop") throw;
     return FailedForm{*failed, error.what()};
   }
 }
@@ -170,7 +178,7 @@ Plan RunPlanner::PlanWhatCanBeMeasured(Requests requests) {
 
 // Free memory changes from start to start: a plan for what was free holds while it fits.
 bool RunPlanner::StillHolds() const {
-  if (now_.plan.ranks != run_.cluster->place().size || !Covers(now_.planned_for, Asked())) return false;
+  if (now_.plan.ranks != setting_.processes || !Covers(now_.planned_for, Asked())) return false;
   for (const PlannedTask& entry : now_.plan.entries) {
     if (now_.plan.Taken(entry) > setting_.budget) return false;
   }
@@ -184,7 +192,7 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(now_.plan, now_.requests, setting_.budget); }))
     return now_.plan;
   const Requests asked = WithKeptRows();
-  now_.plan = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, run_.cluster->place().size);
+  now_.plan = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, setting_.processes);
   now_.planned_for = Asked();
   now_.planning = {
       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},
@@ -198,7 +206,7 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
 // the run's, as its learning rate is.
 RunPlanner::Requests RunPlanner::WithKeptRows() const {
   Requests asked = now_.requests;
-  if (now_.plan.ranks == run_.cluster->place().size || !Covers(now_.planned_for, Asked())) return asked;
+  if (now_.plan.ranks == setting_.processes || !Covers(now_.planned_for, Asked())) return asked;
   for (TaskRequest& request : asked) {
     if (const PlannedTask* planned = now_.plan.Find(request.form.id)) request.rows = planned->rows;
   }
@@ -206,11 +214,11 @@ RunPlanner::Requests RunPlanner::WithKeptRows() const {
 }
 
 RunPlanner::Requests RunPlanner::PartsOf(const Requests& asked) const {
-  return medley::PartsOf(asked, run_.cluster->place().size, run_.config.draws_per_step);
+  return medley::PartsOf(asked, setting_.processes, parts_.config.draws_per_step);
 }
 
 TaskRequest RunPlanner::RequestFor(const Form& form) const {
-  return RequestOf(form, run_.host->Variant(form));
+  return RequestOf(form, parts_.host.Variant(form));
 }
 
 // A form that is planned, with what it keeps between steps.
@@ -229,7 +237,7 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
   const std::string& name = form.id.text();
   if (now_.plan.Find(form.id) != nullptr) {
     const ordered_json asked =
-        AskedJson(run_.config, *run_.host, run_.device, {request}, setting_.budget_words, profile().key);
+        AskedJson(parts_.config, parts_.host, parts_.device, {request}, setting_.budget_words, profile().key);
     if (now_.planned_for.is_object() &&
         now_.planned_for.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
       return now_.plan;
@@ -245,7 +253,7 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
     Plan alone = PlanMeasured({part}, /*beside_others=*/true);
     if (request.rows == 0 && alone.data_bytes > now_.plan.data_bytes)
       alone = PlanMeasured({WithRowsThatMayWait(part)}, /*beside_others=*/true);
-    Join(OfWholeDraws(std::move(alone), {request}, run_.cluster->place().size));
+    Join(OfWholeDraws(std::move(alone), {request}, setting_.processes));
     measurer_.CheckTight(now_.plan, requests, setting_.budget);
   } catch (...) {
     now_.plan = before;
@@ -301,23 +309,23 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   in_force.Adopt(now_.plan, profile(), setting);
   for (const PlannedTask& entry : now_.plan.entries) {
     if (!in_force.Knows(entry.form)) continue;
-    const Form& form = run_.forms.At(entry.form);
+    const Form& form = parts_.forms.At(entry.form);
     if (in_force.IdOf(form.task) == form.id)
-      mixer.SetSize(form.task, SizeOf(run_.host->Variant(form), entry.rows));
-    if (LoadedTask* loaded = run_.host->Find(form.id); now_.plan.drops_tables && loaded != nullptr)
-      loaded->DropConstants(run_.device);
+      mixer.SetSize(form.task, SizeOf(parts_.host.Variant(form), entry.rows));
+    if (LoadedTask* loaded = parts_.host.Find(form.id); now_.plan.drops_tables && loaded != nullptr)
+      loaded->DropConstants(parts_.device);
   }
 }
 
 std::string RunPlanner::Line() const {
   std::set<std::string> tasks;
-  for (const PlannedTask& entry : now_.plan.entries) tasks.insert(run_.forms.At(entry.form).task);
+  for (const PlannedTask& entry : now_.plan.entries) tasks.insert(parts_.forms.At(entry.form).task);
   return (now_.taken_up ? "plan (of an earlier start, which still holds): " : "plan: ") +
          PlanInALine(now_.plan, tasks.size());
 }
 
 std::string RunPlanner::Tables(std::size_t columns) const {
-  return StagesOfPlan(run_.forms, run_.curriculum, now_.plan, columns) + PlanTable(now_.plan, columns);
+  return StagesOfPlan(parts_.forms, curriculum_, now_.plan, columns) + PlanTable(now_.plan, columns);
 }
 
 std::string RunPlanner::Cost() const {

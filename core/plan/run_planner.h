@@ -20,9 +20,10 @@
 #include <medley/plan/profile.h>
 #include <medley/plan/rank_plan.h>
 #include <medley/report/console.h>
-#include <medley/run/run.h>
 
 namespace medley {
+
+struct Run;
 
 inline constexpr const char* kProfileFile = "profile.json";
 inline constexpr const char* kPlanFile = "plan.json";
@@ -46,10 +47,11 @@ class RunPlanner {
     std::int64_t probe_bytes = 0;  // what probes may use above what is in use; 0: what the budget leaves
     std::int64_t probe_limit = 0;  // what CPU tensors may take in all meanwhile; 0: no limit
     std::int64_t machine = 0;      // bytes that the device has; 0: not known
+    std::int64_t processes = 1;    // that train the run
     bool all_ways = false;         // measure every legal way to run a task; else those that the plan needs
   };
-  // Keeps the references. Of the run it needs what trains: host, model, optimizer, executor.
-  RunPlanner(const Run& run, Setting setting, Console& console);
+  // Keeps the references. `curriculum`: of the named forms.
+  RunPlanner(FormMeasurer::Parts parts, const Curriculum& curriculum, Setting setting, Console& console);
   // The run's own budget; on the CPU probes may use all that is free.
   static Setting SettingOf(const Run& run);
 
@@ -127,7 +129,8 @@ class RunPlanner {
   void Leave(const FormId& form);
   void Join(const Plan& added);
 
-  const Run& run_;
+  FormMeasurer::Parts parts_;
+  const Curriculum& curriculum_;
   Setting setting_;
   Console& console_;
   FormMeasurer measurer_;

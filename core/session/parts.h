@@ -23,7 +23,9 @@ namespace medley {
 // A run and its plan: what a session makes before it writes anything. Keeps a reference to the console.
 struct PlannedRun {
   PlannedRun(std::unique_ptr<Run> made, Console& console)
-      : run(std::move(made)), plan(run->forms, run->Configured()), admission(*run, plan, console) {}
+      : run(std::move(made)),
+        plan(run->forms, run->Configured()),
+        admission(*run, run->forms, *run->mixer, plan, console) {}
   PlannedRun(const PlannedRun&) = delete;
   PlannedRun& operator=(const PlannedRun&) = delete;
 

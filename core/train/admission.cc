@@ -75,20 +75,21 @@ void KeepPlan(const std::filesystem::path& directory, const std::string& next) {
   if (next != before) ReplaceFile(KeptPlanOf(NewestConfig(directory)), before);
 }
 
-Admission::Admission(Run& run, PlanInForce& plan, Console& console)
-    : run_(run), plan_(plan), console_(console) {
+Admission::Admission(const Run& run, FormTable& forms, Mixer& mixer, PlanInForce& plan, Console& console)
+    : run_(run), forms_(forms), mixer_(mixer), plan_(plan), console_(console) {
   for (const Form& form : run.NamedForms()) admitted_.insert(form.id);
 }
 
 void Admission::PlanNamed(const std::filesystem::path& profile, const EarlierPlan& earlier) {
   if (!run_.config.plan) return;
-  planner_ = std::make_unique<RunPlanner>(run_, RunPlanner::SettingOf(run_), console_);
+  planner_ = std::make_unique<RunPlanner>(FormMeasurer::PartsOf(run_), run_.curriculum,
+                                          RunPlanner::SettingOf(run_), console_);
   PlanTogether([&] {
     if (!profile.empty()) planner_->UseProfile(profile);
     if (!earlier.directory.empty()) planner_->TakeUp(earlier.directory, earlier.plan);
     planner_->PlanRun(run_.NamedForms());
   });
-  planner_->Apply(plan_, *run_.mixer);
+  planner_->Apply(plan_, mixer_);
 }
 
 void Admission::PlanTogether(const std::function<void()>& plan) {
@@ -131,14 +132,14 @@ void Admission::SaveIn(const std::filesystem::path& directory) {
 }
 
 bool Admission::Learn(const Curriculum& curriculum) {
-  run_.forms.Add(curriculum);
-  const std::vector<Form> named = run_.forms.Named(curriculum);
+  forms_.Add(curriculum);
+  const std::vector<Form> named = forms_.Named(curriculum);
   return std::any_of(named.begin(), named.end(),
                      [&](const Form& form) { return admitted_.count(form.id) == 0; });
 }
 
 void Admission::Admit(const Curriculum& curriculum) {
-  std::vector<Form> added = run_.forms.Named(curriculum);
+  std::vector<Form> added = forms_.Named(curriculum);
   std::erase_if(added, [&](const Form& form) { return admitted_.count(form.id) > 0; });
   const auto take_all = [&] {
     for (const Form& form : added) {
@@ -159,10 +160,10 @@ void Admission::Admit(const Curriculum& curriculum) {
     const Form& form = plan_.FormOf(task);
     const auto is_same = [&](const Form& other) { return other.id == form.id; };
     if (std::none_of(added.begin(), added.end(), is_same)) continue;
-    run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), form.settings.rows));
+    mixer_.SetSize(task, SizeOf(run_.host->Variant(form), form.settings.rows));
   }
   if (planner_) {
-    planner_->Apply(plan_, *run_.mixer);
+    planner_->Apply(plan_, mixer_);
     if (!directory_.empty()) planner_->Save(directory_);
   }
   for (const Form& form : added) admitted_.insert(form.id);

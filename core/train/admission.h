@@ -37,8 +37,9 @@ void KeepPlan(const std::filesystem::path& directory, const std::string& next);
 // each later curriculum Learn, and Admit where that asks for it.
 class Admission {
  public:
-  // Keeps references. The plan has what the config says of all named forms.
-  Admission(Run& run, PlanInForce& plan, Console& console);
+  // Keeps references. What it changes: the run's table of forms, what its mixer knows of their rows, and the
+  // plan, which has what the config says of all named forms.
+  Admission(const Run& run, FormTable& forms, Mixer& mixer, PlanInForce& plan, Console& console);
 
   // Measures and plans the named tasks; does nothing where the config says "plan": false. `profile`: one of
   // another run, or "". Throws what RunPlanner::UseProfile and PlanRun throw.
@@ -57,7 +58,9 @@ class Admission {
  private:
   void PlanTogether(const std::function<void()>& plan);
 
-  Run& run_;
+  const Run& run_;
+  FormTable& forms_;
+  Mixer& mixer_;
   PlanInForce& plan_;
   Console& console_;
   std::unique_ptr<RunPlanner> planner_;  // null where the config says "plan": false

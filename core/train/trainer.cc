@@ -136,7 +136,12 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, agreement_,
              prefetcher_, sinks_, console) {
   if (phases_)
-    predictor_.emplace(Predictor::Setting{.run = run,
+    predictor_.emplace(Predictor::Setting{.config = run.config,
+                                          .is_first = run.cluster->is_first(),
+                                          .device = run.device,
+                                          .model = *run.model,
+                                          .optimizer = *run.optimizer,
+                                          .mixer = *run.mixer,
                                           .state = *phases_,
                                           .attempt = attempt_,
                                           .memory = memory_,

@@ -74,7 +74,10 @@ class PlannedRun : public ::testing::Test {
   void TearDown() override { SetCpuBudget(0); }
 
   RunPlanner Planner(TinyRun& tiny, std::int64_t budget, const std::string& words = "asked") {
-    return RunPlanner(tiny.run, {.budget = budget, .budget_words = words, .probe_bytes = kPlenty}, *console_);
+    return Planner(tiny, {.budget = budget, .budget_words = words, .probe_bytes = kPlenty});
+  }
+  RunPlanner Planner(TinyRun& tiny, RunPlanner::Setting setting) {
+    return RunPlanner(FormMeasurer::PartsOf(tiny.run), tiny.run.curriculum, std::move(setting), *console_);
   }
 
   SilentConsole console_;
@@ -333,9 +336,8 @@ TEST_F(PlannedRun, TheChangeThatARefusalNamesLetsTheRunFit) {
   config.tasks["two"].micro_rows = 50;
   config.tasks["three"].mode = "joint";
   auto tiny = MakeRun(config);
-  RunPlanner roomy(tiny->run,
-                   {.budget = kPlenty, .budget_words = "", .probe_bytes = kPlenty, .all_ways = true},
-                   *console_);
+  RunPlanner roomy =
+      Planner(*tiny, {.budget = kPlenty, .budget_words = "", .probe_bytes = kPlenty, .all_ways = true});
   roomy.PlanRun(tiny->run.NamedForms());
   roomy.Save(scratch_.path());
   const auto planner_for = [&](std::int64_t budget) {
@@ -451,12 +453,10 @@ TEST_F(PlannedRun, TrainPlansAsPlanDoesThatMeasuresEveryWay) {
       nlohmann::ordered_json plans[2];
       for (const bool all_ways : {false, true}) {
         const auto tiny = MakeRun(PlannedConfig(1, rows));
-        RunPlanner planner(tiny->run,
-                           {.budget = InUse() + extra,
-                            .budget_words = "asked",
-                            .probe_bytes = kPlenty,
-                            .all_ways = all_ways},
-                           *console_);
+        RunPlanner planner = Planner(*tiny, {.budget = InUse() + extra,
+                                             .budget_words = "asked",
+                                             .probe_bytes = kPlenty,
+                                             .all_ways = all_ways});
         try {
           plans[all_ways] = Untimed(planner.PlanRun(tiny->run.NamedForms()));
         } catch (const DoesNotFit& refusal) {

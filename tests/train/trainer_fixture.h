@@ -147,7 +147,7 @@ struct TrainerCompany {
   TrainerCompany(Run& run, PlanInForce& plan, const std::filesystem::path& directory, Console& console,
                  const std::optional<FoundCheckpoint>& from)
       : log(from ? ResumeWeights(directory, from, console).log : WeightLog(directory, WeightLines())),
-        admission(run, plan, console) {
+        admission(run, run.forms, *run.mixer, plan, console) {
     if (!from) WriteText(directory / kRunWeights, kText);
   }
   static constexpr const char* kText = "nobody reads it";

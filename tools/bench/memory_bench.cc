@@ -42,7 +42,7 @@ AutoRun::AutoRun(const Asked& asked)
     : run_(BuildRun(AutoInputs(asked), Purpose::kTrain)),
       in_force_(ConfiguredPlan(*run_)),
       console_(stderr),
-      planner_(*run_, RunPlanner::SettingOf(*run_), console_) {
+      planner_(FormMeasurer::PartsOf(*run_), run_->curriculum, RunPlanner::SettingOf(*run_), console_) {
   const Stopwatch watch(run_->device);
   planner_.PlanRun(run_->NamedForms());
   planning_seconds_ = watch.seconds();

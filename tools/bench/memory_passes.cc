@@ -135,7 +135,8 @@ Plan PlanOfEqualPasses(const Asked& asked, const std::string& mode) {
   for (const std::string& name : host->names()) forms.push_back(run.forms.Own(name));
   run.host = std::move(host);
   Console console(stderr);
-  return RunPlanner(run, RunPlanner::SettingOf(run), console).PlanRun(forms);
+  return RunPlanner(FormMeasurer::PartsOf(run), run.curriculum, RunPlanner::SettingOf(run), console)
+      .PlanRun(forms);
 }
 
 void CompareEqualPasses(const Asked& asked) {

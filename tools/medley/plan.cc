@@ -77,7 +77,7 @@ void PlanRun(const PlanArguments& arguments) {
   (arguments.as_json ? std::cerr : std::cout) << run->budget.Words() << std::endl;
   RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
   setting.all_ways = true;
-  RunPlanner planner(*run, setting, console);
+  RunPlanner planner(FormMeasurer::PartsOf(*run), run->curriculum, setting, console);
   if (!arguments.profile.empty()) planner.UseProfile(arguments.profile);
   planner.PlanRun(run->NamedForms());
   if (arguments.as_json)

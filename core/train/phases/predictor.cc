@@ -12,7 +12,6 @@
 #include <medley/base/interrupt.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>
-#include <medley/update/optimizer.h>
 
 namespace medley {
 namespace {
@@ -37,10 +36,10 @@ std::string Words(const JumpRecord& jump) {
 
 Predictor::Predictor(const Setting& setting)
     : setting_(setting),
-      directions_(*setting.run.optimizer->directions()),
-      trial_({.seed = static_cast<std::uint64_t>(setting.run.config.seed),
-              .device = setting.run.device,
-              .model = *setting.run.model,
+      directions_(*setting.optimizer.directions()),
+      trial_({.seed = static_cast<std::uint64_t>(setting.config.seed),
+              .device = setting.device,
+              .model = setting.model,
               .directions = directions_,
               .tasks = setting.tasks,
               .plan = setting.plan,
@@ -57,7 +56,7 @@ void Predictor::Forget() {
 }
 
 std::map<std::string, double> Predictor::SharesInForce() const {
-  const Mixer& mixer = *setting_.run.mixer;
+  const Mixer& mixer = setting_.mixer;
   const auto all = mixer.Shares();
   std::map<std::string, double> shares;
   double sum = 0;
@@ -69,20 +68,20 @@ std::map<std::string, double> Predictor::SharesInForce() const {
 bool Predictor::IsDue(std::int64_t step, std::int64_t price) const {
   if (setting_.hooks.is_due) return setting_.hooks.is_due(step);
   const PhaseState& state = setting_.state;
-  const bool repeats = setting_.run.config.optimizer.keeps_last_step && state.clock.FastForwards();
+  const bool repeats = setting_.config.optimizer.keeps_last_step && state.clock.FastForwards();
   return (state.clock.Predicts() || repeats) && state.account.Pays(price);
 }
 
 // In steps' worth of what it moves.
 double Predictor::StepsOf(const Jump& jump, double size) const {
-  const auto full = static_cast<double>(setting_.run.config.phases->full_steps);
+  const auto full = static_cast<double>(setting_.config.phases->full_steps);
   return jump.direction == Direction::kLastStep ? size : size * full;
 }
 
 // The average's displacement in a step is (1 - decay) / decay of its way to the weights.
 Displacement Predictor::Of(const Candidate& candidate, double size) const {
   const double steps = candidate.stretch * StepsOf(candidate.jump, size);
-  const double decay = setting_.run.config.optimizer.average;
+  const double decay = setting_.config.optimizer.average;
   switch (candidate.jump.direction) {
     case Direction::kTrend:
       return {Direction::kTrend, steps * (1 - decay) / decay};
@@ -96,7 +95,7 @@ Displacement Predictor::Of(const Candidate& candidate, double size) const {
 
 // Where the average gets in the next steps for nothing: never beyond the weights.
 Displacement Predictor::ByItself() const {
-  const double decay = setting_.run.config.optimizer.average;
+  const double decay = setting_.config.optimizer.average;
   return {Direction::kTrend, std::min(1.0, kAheadByItself * (1 - decay) / decay)};
 }
 
@@ -149,7 +148,7 @@ std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::s
     if (failed) words["failed"] = {{"task", failed->task}, {"failure", ToJson(failed->failure)}};
     return words.dump(-1, ' ', false, json::error_handler_t::replace);
   });
-  if (setting_.run.cluster->is_first()) return failed;
+  if (setting_.is_first) return failed;
   const json words = json::parse(said);
   PhaseState& state = setting_.state;
   candidate.jump = NextJump();
@@ -164,7 +163,7 @@ std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::s
 }
 
 bool Predictor::Repeats() const {
-  return setting_.run.config.optimizer.keeps_last_step && !setting_.state.clock.Predicts();
+  return setting_.config.optimizer.keeps_last_step && !setting_.state.clock.Predicts();
 }
 
 const Jump& Predictor::NextJump() const {
@@ -197,7 +196,7 @@ std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string,
       if (auto failed = Repeat(shares, candidate)) return failed;
     }
   } catch (const c10::OutOfMemoryError&) {
-    AbandonForward(setting_.run.device);
+    AbandonForward(setting_.device);
     candidate.verdict.refused = "not one probe row fits into the memory that is left";
   }
   ++state.events;
@@ -218,7 +217,7 @@ std::optional<Predictor::FailedTask> Predictor::Round(const std::map<std::string
     } catch (const Interrupted&) {
       throw;
     } catch (const std::exception& error) {
-      AbandonForward(setting_.run.device);
+      AbandonForward(setting_.device);
       return FailedTask{task, Failure::Of(error, "a prediction, rows of task " + task + ": ")};
     }
     candidate.forwards += JumpTrial::kRows * static_cast<std::int64_t>(displacements.size());
@@ -300,7 +299,7 @@ std::string Predictor::WhyUndone(const StepAttempt::Outcome& outcome) const {
   if (const auto* failure = std::get_if<Failure>(&outcome)) return failure->reason;
   const std::string beyond = setting_.state.losses.Beyond(TotalLosses(std::get<StepLosses>(outcome)));
   if (!beyond.empty()) return beyond;
-  return setting_.run.optimizer->GradientIsFinite() ? "" : "the gradient is not finite";
+  return setting_.optimizer.GradientIsFinite() ? "" : "the gradient is not finite";
 }
 
 void Predictor::Take() {
@@ -316,7 +315,7 @@ void Predictor::Take() {
 // As if the trial had refused it.
 void Predictor::Undo(const std::string& why, const std::vector<Draw>& draws) {
   PhaseState& state = setting_.state;
-  ClearGradients(*setting_.run.model);
+  ClearGradients(setting_.model);
   setting_.attempt.TakeBack();
   setting_.memory.BeginStep();
   ChoiceOf(jump_->jump).Refused();
@@ -364,7 +363,7 @@ void Predictor::Settle(std::int64_t step, const std::string& why) {
   state.losses.Mark();
   state.account.Mark();
   setting_.console.Log("step " + std::to_string(step) + ": nothing is predicted for " +
-                       std::to_string(setting_.run.config.phases->full_steps) + " steps: " + why);
+                       std::to_string(setting_.config.phases->full_steps) + " steps: " + why);
   if (phase != Phase::kFull) Write(Changed(step, NameOf(phase), NameOf(Phase::kFull), why));
 }
 

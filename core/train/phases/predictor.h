@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
 #include <medley/report/records.h>
-#include <medley/run/run.h>
+#include <medley/step/optimizer.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/phases/jump_trial.h>
@@ -43,9 +45,14 @@ struct PredictorHooks {
 // On the trainer's thread. A step is Predict, Gradients, Trained.
 class Predictor {
  public:
-  // References outlive it. The run has phases and their directions.
+  // References outlive it. The config has phases, and the optimizer their directions.
   struct Setting {
-    const Run& run;
+    const RunConfig& config;
+    bool is_first = true;  // of the processes that train the run
+    at::Device device;
+    const Model& model;
+    Optimizer& optimizer;
+    const Mixer& mixer;
     PhaseState& state;  // as loaded
     StepAttempt& attempt;
     MemoryWatch& memory;
