@@ -81,6 +81,10 @@ FileDigest Digester::Finish() {
 
 std::string HashText(std::string_view text) { return Hex(XXH3_128bits(text.data(), text.size())); }
 
+std::int64_t HashNumber(std::string_view text) {
+  return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()));
+}
+
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes) {
   const InputFile file(path, InputFile::Links::kRefuse);
   if (!file.is_plain()) throw Error(Printable(path) + " is not a plain file");

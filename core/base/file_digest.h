@@ -49,6 +49,7 @@ class Digester {
 };
 
 std::string HashText(std::string_view text);  // XXH3-128 in hex
+std::int64_t HashNumber(std::string_view text);
 // The digest of a plain file; an Error where it is none, or has not `expected_bytes` (looked at before
 // anything is read).
 FileDigest DigestFile(const std::filesystem::path& path, std::int64_t expected_bytes);

@@ -23,10 +23,8 @@ std::string ProblemOfAny(ProcessGroup& group, const std::string& own) {
 Cluster::Cluster() : group_(GroupOfOne()) {}
 
 Cluster::Cluster(const RankPlace& place, const MeetingTerms& terms) : place_(place) {
-  if (alone()) {
-    group_ = GroupOfOne();
-    return;
-  }
+  group_ = GroupOfOne();
+  if (place_.size == 1) return;
   InstallCpuAllocator();  // before the first tensor, and that is one of what is exchanged
   Meeting meeting = Meet(place_, terms);
   store_ = std::move(meeting.store);
@@ -40,7 +38,7 @@ Cluster::~Cluster() = default;
 // All or none, for they exchange with each other. What is there from an earlier start stays: c10d would find
 // the first one's keys again.
 void Cluster::JoinDevice(at::Device device) {
-  if (alone()) return;
+  if (!peers_) return;
   group_->SetTimeout(kPlanTimeout);
   if (device_group_) return device_group_->SetTimeout(kPlanTimeout);
   std::string problem = ProblemOfAny(*group_, device.is_cpu() ? "its device is the CPU" : NcclProblem());
@@ -66,7 +64,6 @@ std::string Cluster::Words() const {
 
 void Cluster::FirstAlone(const std::function<void()>& work) {
   if (is_first()) work();
-  if (alone()) return;
   Barrier(*group_);
   if (!is_first()) work();
 }

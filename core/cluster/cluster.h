@@ -27,7 +27,7 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  bool alone() const { return place_.size == 1; }
+  bool alone() const { return peers_ == nullptr; }
   bool is_first() const { return place_.rank == 0; }
   const RankPlace& place() const { return place_; }
   // "rank 1 of 4"

@@ -1,7 +1,6 @@
 #include <medley/cluster/group.h>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cstring>
@@ -29,17 +28,6 @@ std::vector<std::int64_t> GatherOne(ProcessGroup& group, std::int64_t number) {
   return numbers;
 }
 
-at::Tensor BytesOfText(const std::string& text, std::int64_t size) {
-  at::Tensor bytes = at::zeros({size}, at::kByte);
-  std::memcpy(bytes.mutable_data_ptr<std::uint8_t>(), text.data(), text.size());
-  return bytes;
-}
-
-std::string TextOfBytes(const at::Tensor& bytes, std::int64_t begin, std::int64_t size) {
-  return {reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()) + begin,
-          static_cast<std::size_t>(size)};
-}
-
 }  // namespace
 
 PeerError::PeerError(const std::string& message) : Error(message, ExitCode::kPeerFailed) {}
@@ -52,6 +40,7 @@ std::unique_ptr<ProcessGroup> GroupOfOne() { return std::make_unique<One>(); }
 
 std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
                                                      const std::vector<std::int64_t>& own) {
+  if (group.size() == 1) return {own};  // costs nothing
   const auto count = static_cast<std::int64_t>(own.size());
   at::Tensor numbers = at::empty({count}, at::kLong), all = at::empty({count * group.size()}, at::kLong);
   std::copy(own.begin(), own.end(), numbers.mutable_data_ptr<std::int64_t>());
@@ -63,26 +52,31 @@ std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
   return lists;
 }
 
+std::vector<std::vector<std::int64_t>> GatherLists(ProcessGroup& group, std::vector<std::int64_t> own) {
+  const auto sizes = GatherOne(group, std::ssize(own));
+  own.resize(
+      static_cast<std::size_t>(std::max<std::int64_t>(1, *std::max_element(sizes.begin(), sizes.end()))));
+  auto all = GatherNumbers(group, own);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    all[rank].resize(static_cast<std::size_t>(sizes[rank]));
+  return all;
+}
+
 void Barrier(ProcessGroup& group) { GatherNumbers(group, {0}); }
 
 std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t from) {
-  const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
-  const std::int64_t size = sizes[static_cast<std::size_t>(from)];
-  if (size == 0) return "";
-  at::Tensor bytes = BytesOfText(group.rank() == from ? text : "", size);
-  group.Broadcast(bytes, from);
-  return TextOfBytes(bytes, 0, size);
+  std::string shared = text;
+  shared.resize(static_cast<std::size_t>(GatherOne(group, std::ssize(text))[static_cast<std::size_t>(from)]));
+  at::Tensor bytes = at::empty({std::ssize(shared)}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), shared.data(), shared.size());
+  if (!shared.empty()) group.Broadcast(bytes, from);
+  return {static_cast<const char*>(bytes.const_data_ptr()), shared.size()};
 }
 
 std::vector<std::string> Gather(ProcessGroup& group, const std::string& text) {
-  const auto sizes = GatherOne(group, static_cast<std::int64_t>(text.size()));
-  const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
-  std::vector<std::string> texts(sizes.size());
-  if (longest == 0) return texts;
-  at::Tensor all = at::empty({longest * group.size()}, at::kByte);
-  group.AllGather(all, BytesOfText(text, longest));
-  for (std::size_t rank = 0; rank < sizes.size(); ++rank)
-    texts[rank] = TextOfBytes(all, static_cast<std::int64_t>(rank) * longest, sizes[rank]);
+  std::vector<std::string> texts;
+  for (const auto& numbers : GatherLists(group, ToWire(text)))
+    texts.push_back(FromWire<std::string>(numbers));
   return texts;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/cluster/wire.h>
 
 namespace medley {
 
@@ -60,6 +61,15 @@ std::unique_ptr<ProcessGroup> GroupOfOne();
 // Every process's numbers, in the order of ranks; as many of each.
 std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
                                                      const std::vector<std::int64_t>& own);
+// The same of any number of them.
+std::vector<std::vector<std::int64_t>> GatherLists(ProcessGroup& group, std::vector<std::int64_t> own);
+// Every process's message, in the order of ranks; its lists are as long in each.
+template <typename Message>
+std::vector<Message> GatherMessages(ProcessGroup& group, const Message& own) {
+  std::vector<Message> all;
+  for (const auto& numbers : GatherNumbers(group, ToWire(own))) all.push_back(FromWire(numbers, own));
+  return all;
+}
 // Waits until all are here.
 void Barrier(ProcessGroup& group);
 // The text of one process, on all.

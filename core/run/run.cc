@@ -70,12 +70,10 @@ void MakeHost(Run& run) {
 // trainer on, for reading another run's weights may take more than training does.
 void TakeBudget(Run& run) {
   run.budget = ResolveBudget(ParseBudget(run.config.budget), run.device);
-  if (!run.cluster->alone()) {
-    // Of a machine's memory that nobody divided each of its processes has a part; and all have what the least
-    // has.
-    if (run.device.is_cpu() && !run.budget.asked) run.budget.bytes /= run.cluster->place().local_size;
-    run.budget.bytes = Least(run.cluster->group(), run.budget.bytes);
-  }
+  // Of a machine's memory that nobody divided each of its processes has a part; and all have what the least
+  // has.
+  if (run.device.is_cpu() && !run.budget.asked) run.budget.bytes /= run.cluster->place().local_size;
+  run.budget.bytes = Least(run.cluster->group(), run.budget.bytes);
   if (run.device.is_cpu()) return;
   run.budget.bytes = EnforceBudget(run.budget, run.device);
 }

@@ -13,8 +13,8 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/screen.h>
 #include <medley/run/validate.h>
-#include <medley/train/exchanging.h>
 #include <medley/train/failure.h>
+#include <medley/train/rounds.h>
 
 namespace medley {
 namespace {
@@ -35,7 +35,7 @@ void RequireThatAllGoOn(const std::vector<json>& all) {
   }
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].contains("failure")) continue;
-    const Failure failure = FailureFrom(all[rank].at("failure"));
+    const auto failure = FromWire<Failure>(all[rank].at("failure"));
     throw Error("rank " + std::to_string(rank) + ": " + failure.reason, failure.code);
   }
 }
@@ -104,7 +104,7 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
       said["draws"][form.text()] = {{"rows", draw.rows}, {"operations", draw.operations}};
   } catch (const std::exception& error) {
     own = std::current_exception();
-    said["failure"] = ToJson(Failure::Of(error));
+    said["failure"] = ToWire(Failure::Of(error));
   }
   said["stops"] = InterruptRequested();
   std::vector<json> all;

@@ -14,22 +14,12 @@
 
 namespace medley {
 
-Blame::Blame(const Run& run, StepAttempt& attempt, Stages& stages, const PlanInForce& plan,
-             Prefetcher& prefetcher, MemoryWatch& memory, Console& console)
-    : run_(run),
-      attempt_(attempt),
-      stages_(stages),
-      plan_(plan),
-      prefetcher_(prefetcher),
-      memory_(memory),
-      console_(console) {}
-
-bool Blame::Drops() const { return run_.config.on_task_error == "drop"; }
+bool Blame::Drops() const { return setting_.config.on_task_error == "drop"; }
 
 Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
   // What several processes agreed on is the same on all; what each would find out by itself may not be.
-  if (!run_.cluster->alone()) {
-    attempt_.TakeBack();
+  if (!setting_.alone) {
+    setting_.attempt.TakeBack();
     const std::optional<Failure> end = TaskFailed(TaskOf(failure, draws), failure);
     return end ? Verdict(*end) : DroppedTask();
   }
@@ -40,10 +30,10 @@ Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
     if (asked) culprit = FindCulprit(draws);
     if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   } catch (const Interrupted&) {
-    attempt_.TakeBack();
+    setting_.attempt.TakeBack();
     return InterruptedStep();
   }
-  attempt_.TakeBack();
+  setting_.attempt.TakeBack();
   const std::optional<Failure> end = TaskFailed(culprit, failure);
   return end ? Verdict(*end) : DroppedTask();
 }
@@ -60,29 +50,29 @@ std::string Blame::FindCulprit(const std::vector<Draw>& draws) {
   std::set<std::string> tasks;
   for (const Draw& draw : draws) tasks.insert(draw.task);
   if (tasks.size() == 1) return *tasks.begin();
-  if (!memory_.running().empty()) return memory_.running();
+  if (!setting_.memory.running().empty()) return setting_.memory.running();
   for (const std::string& task : tasks) {
     std::vector<Draw> own;
     for (const Draw& draw : draws) {
       if (draw.task == task) own.push_back(draw);
     }
-    if (attempt_.FailureOf([&] { attempt_.RunDraws(own); })) return task;
+    if (setting_.attempt.FailureOf([&] { setting_.attempt.RunDraws(own); })) return task;
   }
   return "";
 }
 
 // The peak is still that of the step that failed, or of the search for the culprit.
 void Blame::AddMemoryHint(Failure& failure, const std::string& culprit, const std::vector<Draw>& draws) {
-  const MemoryReading memory = ReadMemory(run_.device);
+  const MemoryReading memory = ReadMemory(setting_.device);
   failure.reason += ". " + (culprit.empty() ? "The step's tasks together do" : "Task " + culprit + " does") +
                     " not fit: " + FormatBytes(memory.now) + " are in use between steps, the peak was " +
                     FormatBytes(memory.peak) + ". ";
-  prefetcher_.Expect({});  // what waits would be in the way
+  setting_.prefetcher.Expect({});  // what waits would be in the way
   Draw largest;
   for (const Draw& draw : draws) {
     if (draw.task == culprit && draw.rows > largest.rows) largest = draw;
   }
-  const bool is_known = !culprit.empty() && run_.host->Find(plan_.IdOf(culprit)) != nullptr;
+  const bool is_known = !culprit.empty() && setting_.host.Find(setting_.plan.IdOf(culprit)) != nullptr;
   failure.reason += is_known ? AdviceFor(largest) : AdviceFor(draws);
 }
 
@@ -96,41 +86,43 @@ std::string Blame::AdviceFor(const std::vector<Draw>& draws) {
 }
 
 std::string Blame::AdviceFor(const Draw& draw) {
-  const DataConfig& data = run_.config.data;
-  const Form& form = plan_.FormOf(draw.task);
+  const DataConfig& data = setting_.config.data;
+  const Form& form = setting_.plan.FormOf(draw.task);
   return MemoryAdvice({.form = form,
                        .rows = draw.rows,
-                       .execution = plan_.Of(draw.task),
-                       .variant = run_.host->Variant(form),
-                       .draws_per_step = run_.config.draws_per_step,
+                       .execution = setting_.plan.Of(draw.task),
+                       .variant = setting_.host.Variant(form),
+                       .draws_per_step = setting_.config.draws_per_step,
                        .draws_ahead = data.threads > 0 ? data.ahead : 0,
-                       .budget = run_.budget.bytes,
-                       .machine = run_.budget.total},
+                       .budget = setting_.budget.bytes,
+                       .machine = setting_.budget.total},
                       [&](const CutDraw& cut) { return Fits(draw, cut); });
 }
 
 bool Blame::Fits(const std::vector<Draw>& draws) {
-  return !attempt_.FailureOf([&] { attempt_.RunDraws(draws); });
+  return !setting_.attempt.FailureOf([&] { setting_.attempt.RunDraws(draws); });
 }
 
 // The rows of the other draws are stood in for by as many bytes.
 bool Blame::Fits(const Draw& draw, const CutDraw& cut) {
-  return !attempt_.FailureOf([&] {
-    LoadedTask& task = run_.host->Get(plan_.FormOf(draw.task));
-    const RowRange range{.seed = TaskSeed(static_cast<std::uint64_t>(run_.config.seed), draw.task),
+  return !setting_.attempt.FailureOf([&] {
+    LoadedTask& task = setting_.host.Get(setting_.plan.FormOf(draw.task));
+    const RowRange range{.seed = TaskSeed(static_cast<std::uint64_t>(setting_.config.seed), draw.task),
                          .begin = draw.begin,
                          .count = cut.rows};
-    const Batch rows = SampleRows(task, range, run_.device);
+    const Batch rows = SampleRows(task, range, setting_.device);
     const at::Tensor others = at::empty({(cut.waiting - 1) * BytesOf(rows)}, at::kByte);
-    run_.executor->Run({{.task = &task, .batch = &rows, .execution = &cut.execution}});
+    setting_.executor.Run({{.task = &task, .batch = &rows, .execution = &cut.execution}});
   });
 }
 
 std::optional<Failure> Blame::TaskFailed(const std::string& task, const Failure& failure) {
   if (task.empty() || !Drops()) return failure;
-  if (!stages_.Drop(task, failure.reason)) return Failure{"no task is left: " + failure.reason, failure.code};
-  memory_.SizesChange();
-  console_.Warn("the task " + task + " is dropped from here on (on_task_error: drop): " + failure.reason);
+  if (!setting_.stages.Drop(task, failure.reason))
+    return Failure{"no task is left: " + failure.reason, failure.code};
+  setting_.memory.SizesChange();
+  setting_.console.Warn("the task " + task +
+                        " is dropped from here on (on_task_error: drop): " + failure.reason);
   return std::nullopt;
 }
 

@@ -6,9 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include <medley/config/run_config.h>
+#include <medley/memory/budget.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
-#include <medley/run/run.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_advice.h>
 #include <medley/train/memory_watch.h>
@@ -25,9 +26,22 @@ struct DroppedTask {};
 // run's on_task_error asks for it, or the run must end, and what to change is said. On the trainer's thread.
 class Blame {
  public:
-  // Keeps references.
-  Blame(const Run& run, StepAttempt& attempt, Stages& stages, const PlanInForce& plan, Prefetcher& prefetcher,
-        MemoryWatch& memory, Console& console);
+  // References outlive it.
+  struct Setting {
+    const RunConfig& config;
+    bool alone = true;  // one process trains the run
+    at::Device device;
+    const Budget& budget;
+    TaskHost& host;
+    StepExecutor& executor;
+    StepAttempt& attempt;
+    Stages& stages;
+    const PlanInForce& plan;
+    Prefetcher& prefetcher;
+    MemoryWatch& memory;
+    Console& console;
+  };
+  explicit Blame(const Setting& setting) : setting_(setting) {}
 
   // A step failed, all tries of it. A Failure: the run must end. May run parts of the step to find out; the
   // generators are then as before it. A device that fails meanwhile passes, as an Error or a
@@ -47,13 +61,7 @@ class Blame {
   bool Fits(const std::vector<Draw>& draws);
   bool Fits(const Draw& draw, const CutDraw& cut);
 
-  const Run& run_;
-  StepAttempt& attempt_;
-  Stages& stages_;
-  const PlanInForce& plan_;
-  Prefetcher& prefetcher_;
-  MemoryWatch& memory_;
-  Console& console_;
+  Setting setting_;
 };
 
 }  // namespace medley

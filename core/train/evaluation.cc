@@ -101,7 +101,7 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
   for (const std::string& task : wanted.asked) {
     if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
   }
-  const std::vector<std::string> own = setting_.agreement.OwnTasks(tasks);
+  const std::vector<std::string> own = setting_.division.OwnTasks(tasks);
   EvaluationRecord record;
   std::vector<TaskEvaluation> evaluations;
   WorkProgress progress;
@@ -110,11 +110,11 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
       progress.Say("evaluating " + own[i], static_cast<double>(i) + share, static_cast<double>(own.size()));
     };
     evaluations.push_back(Evaluate(own[i], step, tell));
-    if (!setting_.agreement.alone()) continue;
+    if (!setting_.alone) continue;
     if (const auto end = Take(std::move(evaluations.back()), step, blame, record)) return *end;
   }
-  if (!setting_.agreement.alone()) {
-    for (const std::string& bytes : setting_.agreement.Everyones(ToBytes(evaluations))) {
+  if (!setting_.alone) {
+    for (const std::string& bytes : setting_.rounds.Everyones(ToBytes(evaluations))) {
       for (TaskEvaluation& one : TaskEvaluationsOf(bytes)) {
         if (const auto end = Take(std::move(one), step, blame, record)) return *end;
       }

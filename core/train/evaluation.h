@@ -19,9 +19,10 @@
 #include <medley/report/records.h>
 #include <medley/train/blame.h>
 #include <medley/train/prefetcher.h>
-#include <medley/train/step_agreement.h>
+#include <medley/train/rounds.h>
 #include <medley/train/table_room.h>
 #include <medley/train/task_evaluation.h>
+#include <medley/train/work_division.h>
 #include <medley/update/optimizer.h>
 
 namespace medley {
@@ -44,7 +45,9 @@ class Evaluation {
     const Mixer& mixer;
     const DataRules& rules;
     TableRoom& tables;
-    StepAgreement& agreement;
+    bool alone = true;  // one process trains the run
+    const WorkDivision& division;
+    Rounds& rounds;
     Console& console;
   };
   explicit Evaluation(const Setting& setting) : setting_(setting) {}

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <exception>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <tuple>
 
 #include <medley/base/error.h>
+#include <medley/cluster/wire.h>
 
 namespace medley {
 
@@ -19,10 +20,9 @@ struct Failure {
 
   // libtorch's words go without its stack trace. `where`: begins the reason, "step 3: ".
   static Failure Of(const std::exception& error, const std::string& where = "");
-};
 
-// For another process.
-nlohmann::json ToJson(const Failure& failure);
-Failure FailureFrom(const nlohmann::json& json);
+  // For another process: see Wire.
+  auto Fields() { return std::tie(reason, code, out_of_memory, diverged, task, of_the_machine); }
+};
 
 }  // namespace medley

@@ -1,396 +1,274 @@
 #include <medley/train/step_agreement.h>
 
-#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <bit>
-#include <exception>
-#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <medley/base/clock.h>
-#include <medley/base/durable_file.h>
 #include <medley/base/file_digest.h>
-#include <medley/base/files.h>
-#include <medley/run/validate.h>
-#include <medley/train/exchanging.h>
+#include <medley/base/interrupt.h>
+#include <medley/cluster/roll_call.h>
 
 namespace medley {
 namespace {
 
-using nlohmann::json;
+// What a process says behind its last backward: whether it failed, the seconds that it worked, which
+// gradients it has, its sums. The lists are as long on all, which agreed on the step by then.
+using Closing = std::tuple<bool, double, std::vector<std::int64_t>, std::vector<double>>;
 
-// The first 60 bits of a sum.
-std::int64_t NumberOf(std::string_view text) { return std::stoll(HashText(text).substr(0, 15), nullptr, 16); }
-
-// Adds how long it lives.
-class ExchangeWatch {
- public:
-  explicit ExchangeWatch(double& seconds) : seconds_(seconds) {}
-  ~ExchangeWatch() { seconds_ += SteadySeconds() - begin_; }
-  ExchangeWatch(const ExchangeWatch&) = delete;
-  ExchangeWatch& operator=(const ExchangeWatch&) = delete;
-
- private:
-  double& seconds_;
-  double begin_ = SteadySeconds();
-};
-
-bool AnyFailed(const std::vector<std::vector<std::int64_t>>& all) {
-  return std::any_of(all.begin(), all.end(), [](const auto& list) { return list.front() != 0; });
-}
-
-std::vector<std::int64_t> ItemsOf(const StepLosses& losses) {
-  std::vector<std::int64_t> items;
-  for (const auto& [task, terms] : losses) {
-    for (const auto& [term, loss] : terms) items.push_back(loss.count);
+template <typename Visit>
+void ForEachTerm(StepLosses& losses, const Visit& visit) {
+  for (auto& [task, terms] : losses) {
+    for (auto& [term, loss] : terms) visit(task, term, loss);
   }
-  return items;
 }
 
-}  // namespace
-
-StepAgreement::StepAgreement(const Run& run, const PlanInForce& plan, const std::filesystem::path& weights)
-    : run_(run), plan_(plan), cluster_(*run.cluster), weights_(weights), watch_(weights) {
-  if (alone()) return;
-  held_.emplace();
-  ReadClock();
-  for (const auto& list : {run.optimizer->weights().list(), run.optimizer->State()}) {
+void TakeTheFirsts(ProcessGroup& group, Optimizer& optimizer) {
+  for (const auto& list : {optimizer.weights().list(), optimizer.State()}) {
     for (const Parameter& parameter : list) {
       at::Tensor values = parameter.tensor.detach();
       at::Tensor here = values.cpu().contiguous();
-      cluster_.group().Broadcast(here, 0);
+      group.Broadcast(here, 0);
       values.copy_(here);
     }
   }
-  run.optimizer->weights().Round();
-  for (ProcessGroup* group : {&cluster_.group(), &cluster_.gradients()})
-    group->SetTimeout(std::chrono::seconds(run.config.peer_timeout));
+  optimizer.weights().Round();
 }
 
-std::vector<Draw> StepAgreement::OwnPart(const std::vector<Draw>& draws) const {
-  if (alone()) return draws;
-  std::vector<std::string> tasks;
-  for (const Draw& draw : draws) tasks.push_back(draw.task);
-  const std::vector<std::int64_t> costs = RowCosts(tasks);
-  std::vector<CostedDraw> costed;
-  for (std::size_t i = 0; i < draws.size(); ++i) costed.push_back({draws[i], costs[i]});
-  const auto parts = AssignRows(costed, cluster_.place().size);
-  return parts[static_cast<std::size_t>(cluster_.place().rank)];
-}
-
-std::vector<std::string> StepAgreement::OwnTasks(const std::vector<std::string>& tasks) const {
-  if (alone()) return tasks;
-  const std::vector<std::int64_t> owners = AssignWhole(RowCosts(tasks), cluster_.place().size);
-  std::vector<std::string> own;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (owners[i] == cluster_.place().rank) own.push_back(tasks[i]);
+std::int64_t SumOfPlan(const Mixer& mixer, const PlanInForce& plan) {
+  std::string words;
+  for (const std::string& task : mixer.mixture().Active()) {
+    words += plan.IdOf(task).text() + " " + std::to_string(plan.RowsOf(task).value_or(0)) + " " +
+             std::to_string(plan.OperationsOf(task).value_or(0)) + "\n";
   }
-  return own;
+  return HashNumber(words);
 }
 
-// What a row of each costs, in one unit: counted work where the plan has that of all, else declared tokens.
-std::vector<std::int64_t> StepAgreement::RowCosts(const std::vector<std::string>& tasks) const {
-  std::vector<std::int64_t> work, tokens;
-  for (const std::string& task : tasks) {
-    const TaskSize size = SizeOf(run_.host->Variant(plan_.FormOf(task)), 1);
-    tokens.push_back(std::max<std::int64_t>(1, size.tokens_per_row));
-    if (const auto operations = plan_.OperationsOf(task)) work.push_back(*operations);
+// Of a piece of one parameter, another one at each step: a process whose weights differ is found in time.
+std::int64_t SumOfWeights(const std::vector<Parameter>& weights, std::int64_t step) {
+  constexpr std::int64_t kPiece = 1 << 14;  // numbers
+  const at::Tensor flat = weights[static_cast<std::size_t>(step) % weights.size()].tensor.detach().flatten();
+  const std::int64_t pieces = std::max<std::int64_t>(1, flat.numel() / kPiece);
+  const std::int64_t begin = step / std::ssize(weights) % pieces * kPiece;
+  const at::Tensor piece = flat.narrow(0, begin, std::min(kPiece, flat.numel() - begin)).cpu().contiguous();
+  return HashNumber({static_cast<const char*>(piece.const_data_ptr()), piece.nbytes()});
+}
+
+void RequireSamePlace(const std::vector<RollCall>& calls, std::int64_t step) {
+  const std::string difference = Difference(calls);
+  if (difference.empty()) return;
+  throw Error("the processes of the run no longer do the same: before step " + std::to_string(step) + " " +
+              difference +
+              ". Nothing was exchanged. Do all have the same files, plugins, libraries and budget? Otherwise "
+              "it is a bug of medley's; the last checkpoint is intact");
+}
+
+// `edit`: what the first has to tell; `flags`: of all.
+void ShareWeights(ProcessGroup& group, const std::optional<WeightsFile::Look>& edit, std::int64_t flags,
+                  WeightsFile& file) {
+  if ((flags & (RollCall::kEdited | RollCall::kNoWeights)) == 0) return;
+  const std::string words = Broadcast(group, edit ? edit->text.value_or(edit->problem) : "");
+  const bool is_there = (flags & RollCall::kEdited) != 0;
+  file.Tell({.text = is_there ? std::optional(words) : std::nullopt, .problem = is_there ? "" : words});
+}
+
+// Of all: `losses` have none so far.
+void AddItems(ProcessGroup& group, const std::vector<RollCall>& calls, const std::vector<std::int64_t>& own,
+              StepLosses& losses) {
+  std::vector<std::vector<std::int64_t>> all;
+  if (own.size() > RollCall::kItems) {
+    all = GatherNumbers(group, own);
+  } else {
+    for (const RollCall& call : calls) all.emplace_back(call.items.begin(), call.items.end());
   }
-  return work.size() == tasks.size() ? work : tokens;
+  std::size_t index = 0;
+  ForEachTerm(losses, [&](const auto&, const auto&, TermLoss& loss) {
+    for (const auto& items : all) loss.count += items[index];
+    ++index;
+  });
 }
 
-void StepAgreement::Begin(std::int64_t step) {
+// For what others used. Where some have to, all hear whether they could.
+std::optional<Failure> MakeRoom(GradientExchange& exchange, const std::vector<std::int64_t>& used,
+                                const std::vector<Closing>& all, Rounds& rounds) {
+  const auto lacks = [&](const Closing& one) { return std::get<2>(one) != used; };
+  const bool some_lack = std::any_of(all.begin(), all.end(), lacks);
+  std::optional<Failure> own;
+  try {
+    exchange.Prepare(used);
+  } catch (const c10::OutOfMemoryError& error) {
+    if (!some_lack) throw;
+    own = Failure::Of(error, "no room for the gradients of other processes: ");
+  }
+  if (!some_lack || !rounds.Any(own.has_value())) return std::nullopt;
+  return rounds.FirstOf(own);
+}
+
+class StepOfSeveral final : public StepAgreement {
+ public:
+  explicit StepOfSeveral(const AgreementSetting& setting) : setting_(setting) {
+    ReadClock();
+    TakeTheFirsts(group_, setting.optimizer);
+    for (ProcessGroup* group : {&group_, &setting.cluster.gradients()})
+      group->SetTimeout(setting.peer_timeout);
+  }
+
+  void Begin(std::int64_t step) override;
+  void Count(StepLosses& losses) override;
+  std::optional<Failure> Close(std::optional<Failure> own, const std::string& running,
+                               StepLosses& losses) override;
+  void Updated() override { weights_ = SumOfWeights(setting_.optimizer.weights().list(), step_); }
+  double seconds_in_exchanges() const override { return seconds_ + exchange_.seconds_spreading(); }
+  double clock() const override { return clock_; }
+  void ReadClock() override;
+  bool TakeSaveRequest() override { return Take(RollCall::kSaves); }
+  bool TakeWarning() override { return Take(RollCall::kGuards); }
+
+ private:
+  template <typename Work>
+  void Exchange(const Work& work) {
+    const double begin = SteadySeconds();
+    Exchanging(work);
+    seconds_ += SteadySeconds() - begin;
+  }
+  bool Take(std::int64_t flag) { return (std::exchange(news_, news_ & ~flag) & flag) != 0; }
+  RollCall Present(const std::vector<std::int64_t>& items, std::int64_t flags);
+  void Call(const StepLosses& own);
+  std::optional<Failure> AddUp(const std::optional<Failure>& own, StepLosses& losses);
+
+  AgreementSetting setting_;
+  ProcessGroup& group_ = setting_.cluster.group();
+  GradientExchange& exchange_ = *setting_.exchange;
+  std::optional<HeldInterrupts> held_{std::in_place};
+  std::int64_t build_ = BuildNumber(), step_ = 0, exchanges_ = 0;
+  std::int64_t weights_ = 0;  // a sum, after the last update
+  std::int64_t news_ = 0;     // flags of any process that nobody took so far
+  double began_ = 0;          // the step, in seconds that are not of exchanges
+  double clock_ = 0, seconds_ = 0;
+  bool failed_elsewhere_ = false;
+  std::optional<StepLosses> counted_;  // of all; nothing before the roll call
+};
+
+void StepOfSeveral::Begin(std::int64_t step) {
   step_ = step;
-  if (held_ && !InterruptAsked()) held_.emplace();  // the last one was heeded, and forgotten since
+  if (!InterruptAsked()) held_.emplace();  // the last one was heeded, and forgotten since
   counted_.reset();
   failed_elsewhere_ = false;
-  began_ = SteadySeconds() - seconds_in_exchanges_;
+  began_ = SteadySeconds() - seconds_;
 }
 
-double StepAgreement::seconds_in_exchanges() const {
-  return seconds_in_exchanges_ + (alone() ? 0 : run_.exchange->seconds_spreading());
-}
-
-void StepAgreement::Count(StepLosses& losses) {
-  if (alone()) return;
-  const ExchangeWatch watch(seconds_in_exchanges_);
-  if (!counted_) Exchanging([&] { Call(losses); });
+void StepOfSeveral::Count(StepLosses& losses) {
+  if (!counted_) Exchange([&] { Call(losses); });
   if (failed_elsewhere_) throw Error("another process of the run cannot compute its part of the step");
-  for (auto& [task, terms] : losses) {
-    for (auto& [term, loss] : terms) loss.count = counted_->at(task).at(term).count;
-  }
+  ForEachTerm(losses, [&](const auto& task, const auto& term, TermLoss& loss) {
+    loss.count = counted_->at(task).at(term).count;
+  });
 }
 
-RollCall StepAgreement::Present(const StepLosses& losses) {
-  RollCall call{.step = step_,
-                .mixer = NumberOf(run_.mixer->Save().dump()),
-                .plan = PlanSum(),
-                .weights = last_update_,
+RollCall StepOfSeveral::Present(const std::vector<std::int64_t>& items, std::int64_t flags) {
+  RollCall call{.build = build_,
+                .step = step_,
                 .exchanges = exchanges_++,
-                .stops = InterruptAsked(),
-                .saves = medley::TakeSaveRequest(),
-                .guards = std::exchange(warned_, false),
-                .failed = losses.empty(),
-                .items = ItemsOf(losses)};
-  if (!cluster_.is_first()) return call;
-  call.clock = SteadySeconds();
-  watch_saw_ = watch_saw_ || watch_.Changed();
-  if (watch_saw_) {
-    look_ = Look(weights_);
-    call.edited = true;
-  }
+                .mixer = HashNumber(setting_.mixer.Save().dump()),
+                .plan = SumOfPlan(setting_.mixer, setting_.plan),
+                .weights = weights_,
+                .flags = flags,
+                .clock = SteadySeconds(),
+                .item_count = std::ssize(items)};
+  if (InterruptAsked()) call.flags |= RollCall::kStops;
+  if (medley::TakeSaveRequest()) call.flags |= RollCall::kSaves;
+  if (std::exchange(warned_, false)) call.flags |= RollCall::kGuards;
+  std::copy_n(items.begin(), std::min(items.size(), call.items.size()), call.items.begin());
   return call;
 }
 
-std::vector<RollCall> StepAgreement::GatherCalls(const RollCall& own) {
-  std::vector<RollCall> calls;
-  for (const auto& numbers : GatherNumbers(cluster_.group(), ToNumbers(own)))
-    calls.push_back(RollCallOf(numbers.data()));
-  const std::string difference = Difference(calls);
-  if (!difference.empty())
-    throw Error("the processes of the run no longer do the same: before step " + std::to_string(step_) + " " +
-                difference +
-                ". Nothing was exchanged. Do all have the same files, plugins, libraries and budget? " +
-                "Otherwise it is a bug of medley's; the last checkpoint is intact");
-  return calls;
-}
-
-// Those that had no room in a roll call. All agree on the step, so on their number too.
-void StepAgreement::GatherItems(std::vector<RollCall>& calls, const std::vector<std::int64_t>& own) {
-  if (own.size() <= kRollCallItems) return;
-  const auto all = GatherNumbers(cluster_.group(), own);
-  for (std::size_t rank = 0; rank < calls.size(); ++rank) calls[rank].items = all[rank];
-}
-
-void StepAgreement::Call(const StepLosses& own) {
-  const RollCall mine = Present(own);
-  std::vector<RollCall> calls = GatherCalls(mine);
-  bool stops = false;
-  for (const RollCall& call : calls) {
-    stops = stops || call.stops;
-    saves_ = saves_ || call.saves;
-    warning_ = warning_ || call.guards;
-    failed_elsewhere_ = failed_elsewhere_ || call.failed;
-  }
+// Before the first forward of a step. Where the place is not the same nothing else is exchanged.
+void StepOfSeveral::Call(const StepLosses& own) {
+  StepLosses losses = own;
+  std::vector<std::int64_t> items;
+  ForEachTerm(losses, [&](const auto&, const auto&, TermLoss& loss) {
+    items.push_back(std::exchange(loss.count, 0));
+  });
+  const bool is_first = setting_.cluster.is_first();
+  const std::optional<WeightsFile::Look> edit = is_first ? setting_.weights_file.News() : std::nullopt;
+  std::int64_t flags = own.empty() ? RollCall::kFailed : 0;
+  if (edit) flags |= edit->text ? RollCall::kEdited : RollCall::kNoWeights;
+  const std::vector<RollCall> calls = GatherMessages(group_, Present(items, flags));
+  RequireSamePlace(calls, step_);
+  for (const RollCall& call : calls) flags |= call.flags;
+  news_ |= flags & (RollCall::kSaves | RollCall::kGuards);
+  failed_elsewhere_ = (flags & RollCall::kFailed) != 0;
   clock_ = calls.front().clock;
-  if (calls.front().edited) ShareWeights();
-  counted_ = own;
-  if (stops) {
+  ShareWeights(group_, edit, flags, setting_.weights_file);
+  counted_ = std::move(losses);
+  if ((flags & RollCall::kStops) != 0) {
     HeldInterrupts::Release();
     throw Interrupted();
   }
-  if (failed_elsewhere_) return;
-  GatherItems(calls, mine.items);
-  std::size_t index = 0;
-  for (auto& [task, terms] : *counted_) {
-    for (auto& [term, loss] : terms) {
-      loss.count = 0;
-      for (const RollCall& call : calls) loss.count += call.items[index];
-      ++index;
-    }
-  }
+  if (!failed_elsewhere_) AddItems(group_, calls, items, *counted_);
 }
 
-void StepAgreement::ShareWeights() {
-  constexpr char kText = 't', kProblem = 'p';
-  const std::string first =
-      Broadcast(cluster_.group(), look_.text ? kText + *look_.text : kProblem + look_.problem);
-  look_ = {};
-  (first.front() == kText ? look_.text.emplace() : look_.problem) = first.substr(1);
-  edit_is_new_ = true;
-  watch_saw_ = false;
-}
-
-std::optional<Failure> StepAgreement::Close(std::optional<Failure> own, const std::string& running,
+std::optional<Failure> StepOfSeveral::Close(std::optional<Failure> own, const std::string& running,
                                             StepLosses& losses) {
-  if (alone()) return own;
-  const ExchangeWatch watch(seconds_in_exchanges_);
+  if (own && own->task.empty()) own->task = running;
   std::optional<Failure> failure;
-  Exchanging([&] {
+  Exchange([&] {
     if (!counted_) Call({});
-    failure = failed_elsewhere_ ? FirstOf(counted_->empty() ? own : std::nullopt, running)
-                                : AddUp(std::move(own), running, losses);
+    failure = !failed_elsewhere_ ? AddUp(own, losses)
+                                 : setting_.rounds.FirstOf(counted_->empty() ? own : std::nullopt);
   });
   return failure;
 }
 
-// Each one's numbers are [failed, seconds that it worked, gradients that exist, sums], as many on all.
-std::optional<Failure> StepAgreement::AddUp(std::optional<Failure> own, const std::string& running,
-                                            StepLosses& losses) {
-  constexpr std::size_t kHead = 2;
-  ProcessGroup& group = cluster_.group();
-  GradientExchange& exchange = *run_.exchange;
-  const double worked = SteadySeconds() - seconds_in_exchanges_ - began_;
-  std::vector<std::int64_t> numbers = {own ? 1 : 0, std::bit_cast<std::int64_t>(worked)};
-  const std::vector<std::int64_t> here = exchange.Used();
-  numbers.insert(numbers.end(), here.begin(), here.end());
-  for (const auto& [task, terms] : *counted_) {
-    for (const auto& [term, loss] : terms) {
-      const bool is_there = !own && losses.count(task) > 0;
-      numbers.push_back(std::bit_cast<std::int64_t>(is_there ? losses.at(task).at(term).sum : 0.0));
-    }
-  }
-  const auto all = GatherNumbers(group, numbers);
+std::optional<Failure> StepOfSeveral::AddUp(const std::optional<Failure>& own, StepLosses& losses) {
+  std::vector<double> own_sums;
+  ForEachTerm(*counted_, [&](const auto& task, const auto& term, TermLoss&) {
+    const bool is_there = !own && losses.count(task) > 0;
+    own_sums.push_back(is_there ? losses.at(task).at(term).sum : 0.0);
+  });
+  const auto all = GatherMessages(
+      group_, Closing(own.has_value(), SteadySeconds() - seconds_ - began_, exchange_.Used(), own_sums));
   ++exchanges_;
-  if (AnyFailed(all)) return FirstOf(own, running);
+  if (std::any_of(all.begin(), all.end(), [](const Closing& one) { return std::get<bool>(one); }))
+    return setting_.rounds.FirstOf(own);
   seconds_of_ranks_.clear();
-  std::vector<std::int64_t> used(here.size());
-  for (const auto& list : all) {
-    seconds_of_ranks_.push_back(std::bit_cast<double>(list[1]));
-    for (std::size_t i = 0; i < used.size(); ++i) used[i] |= list[kHead + i];
+  std::vector<std::int64_t> used(exchange_.Used().size());
+  for (const auto& [failed, seconds, here, sums] : all) {
+    seconds_of_ranks_.push_back(seconds);
+    for (std::size_t i = 0; i < used.size(); ++i) used[i] |= here[i];
   }
-  const auto lacks = [&](const auto& list) {
-    return !std::equal(used.begin(), used.end(), list.begin() + kHead);
-  };
-  if (std::any_of(all.begin(), all.end(), lacks)) {  // some make room for what others used
-    try {
-      exchange.Prepare(used);
-    } catch (const c10::OutOfMemoryError& error) {
-      own = Failure::Of(error, "no room for the gradients of other processes: ");
-    }
-    if (AnyFailed(GatherNumbers(group, {own ? 1 : 0}))) return FirstOf(own, "");
-  } else {
-    exchange.Prepare(used);
-  }
-  std::size_t index = kHead + here.size();
-  for (auto& [task, terms] : losses) {
-    for (auto& [term, loss] : terms) {
-      loss.sum = 0;
-      for (const auto& list : all) loss.sum += std::bit_cast<double>(list[index]);
-      ++index;
-    }
-  }
-  exchange.Sum(used);
+  if (auto failure = MakeRoom(exchange_, used, all, setting_.rounds)) return failure;
+  std::size_t index = 0;
+  ForEachTerm(losses, [&](const auto&, const auto&, TermLoss& loss) {
+    loss.sum = 0;
+    for (const Closing& one : all) loss.sum += std::get<3>(one)[index];
+    ++index;
+  });
+  exchange_.Sum(used);
   return std::nullopt;
 }
 
-// That of the lowest rank, on all.
-Failure StepAgreement::FirstOf(const std::optional<Failure>& own, const std::string& running) {
-  std::string words;
-  if (own) {
-    Failure said = *own;
-    if (said.task.empty()) said.task = running;
-    words = ToJson(said).dump(-1, ' ', false, json::error_handler_t::replace);
-  }
-  const std::vector<std::string> all = Gather(cluster_.group(), words);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty()) continue;
-    Failure failure = FailureFrom(json::parse(all[rank]));
-    failure.reason = "rank " + std::to_string(rank) + ": " + failure.reason;
-    return failure;
-  }
-  throw Error("a process of the run failed and does not say why");
+void StepOfSeveral::ReadClock() {
+  Exchanging([&] { std::tie(clock_) = GatherMessages(group_, std::tuple(SteadySeconds())).front(); });
 }
 
-void StepAgreement::WaitForAll() {
-  if (alone()) return;
-  try {
-    Barrier(cluster_.group());
-  } catch (const PeerError&) {
-    if (!cluster_.is_first()) throw;  // it saved
-  }
+}  // namespace
+
+StepAgreement::~StepAgreement() = default;
+
+std::optional<Failure> StepAgreement::Close(std::optional<Failure> own, const std::string&, StepLosses&) {
+  return own;
 }
 
-std::string StepAgreement::FirstsWords(const std::function<std::string()>& words) {
-  return Broadcast(cluster_.group(), cluster_.is_first() ? words() : "");
-}
+double StepAgreement::clock() const { return SteadySeconds(); }
 
-std::vector<std::string> StepAgreement::Everyones(const std::string& own) {
-  std::vector<std::string> all;
-  Exchanging([&] { all = Gather(cluster_.group(), own); });
-  return all;
-}
+bool StepAgreement::TakeSaveRequest() { return medley::TakeSaveRequest(); }
 
-void StepAgreement::AllOrNone(const std::function<void()>& work) {
-  const double begin = SteadySeconds();
-  std::exception_ptr error;
-  std::optional<Failure> own, first;
-  try {
-    work();
-  } catch (const PeerError&) {
-    throw;
-  } catch (const ExchangeError&) {
-    throw;
-  } catch (const std::exception& caught) {
-    error = std::current_exception();
-    own = Failure::Of(caught);
-  }
-  double seconds = SteadySeconds() - begin;
-  bool is_mine = alone();
-  if (!alone()) {
-    Exchanging([&] {
-      const auto all = GatherNumbers(cluster_.group(), {own ? 1 : 0, std::bit_cast<std::int64_t>(seconds)});
-      seconds = std::bit_cast<double>(all.front()[1]);
-      if (!AnyFailed(all)) return;
-      const auto failed = std::find_if(all.begin(), all.end(), [](const auto& one) { return one[0] != 0; });
-      is_mine = failed - all.begin() == cluster_.place().rank;
-      first = FirstOf(own, "");
-    });
-  }
-  seconds_together_ += seconds;
-  if (error && is_mine) std::rethrow_exception(error);
-  if (!first) return;
-  if (first->of_the_machine) throw FileError(first->reason, 0);
-  throw Error(first->reason, first->code);
-}
-
-bool StepAgreement::Any(bool own) {
-  if (alone()) return own;
-  bool any = false;
-  Exchanging([&] { any = AnyFailed(GatherNumbers(cluster_.group(), {own ? 1 : 0})); });
-  return any;
-}
-
-// A piece of one parameter, another one at each step: a process whose weights differ is found in time.
-void StepAgreement::Updated() {
-  if (alone()) return;
-  constexpr std::int64_t kPiece = 1 << 14;  // numbers
-  const auto& weights = run_.optimizer->weights().list();
-  const at::Tensor flat = weights[static_cast<std::size_t>(step_) % weights.size()].tensor.detach().flatten();
-  const std::int64_t pieces = std::max<std::int64_t>(1, flat.numel() / kPiece);
-  const std::int64_t begin = step_ / std::ssize(weights) % pieces * kPiece;
-  const at::Tensor piece = flat.narrow(0, begin, std::min(kPiece, flat.numel() - begin)).cpu().contiguous();
-  last_update_ = NumberOf({static_cast<const char*>(piece.const_data_ptr()), piece.nbytes()});
-}
-
-std::int64_t StepAgreement::PlanSum() const {
-  std::string words;
-  for (const std::string& task : run_.mixer->mixture().Active()) {
-    const FormId form = plan_.IdOf(task);
-    words += form.text() + " " + std::to_string(plan_.RowsOf(task).value_or(0)) + " " +
-             std::to_string(plan_.OperationsOf(task).value_or(0)) + "\n";
-  }
-  return NumberOf(words);
-}
-
-void StepAgreement::ReadClock() {
-  if (alone()) return;
-  Exchanging([&] { clock_ = std::stod(FirstsWords([] { return std::to_string(SteadySeconds()); })); });
-}
-
-double StepAgreement::clock() const { return alone() ? SteadySeconds() : clock_; }
-
-bool StepAgreement::TakeSaveRequest() {
-  return alone() ? medley::TakeSaveRequest() : std::exchange(saves_, false);
-}
-
-bool StepAgreement::TakeWarning() {
-  return alone() ? std::exchange(warned_, false) : std::exchange(warning_, false);
-}
-
-bool StepAgreement::WeightsMayHaveChanged() {
-  return alone() ? watch_.Changed() : std::exchange(edit_is_new_, false);
-}
-
-WeightsFileLook StepAgreement::ReadWeights() const { return alone() ? Look(weights_) : look_; }
-
-WeightsFileLook StepAgreement::Look(const std::filesystem::path& file) {
-  try {
-    return {.text = ReadFile(file, kLargestWeightsFile), .problem = ""};
-  } catch (const InputError& error) {
-    return {.text = std::nullopt, .problem = error.what()};
-  }
+std::unique_ptr<StepAgreement> MakeStepAgreement(const AgreementSetting& setting) {
+  if (setting.exchange == nullptr) return std::make_unique<StepAgreement>();
+  return std::make_unique<StepOfSeveral>(setting);
 }
 
 }  // namespace medley

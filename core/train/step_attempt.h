@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -13,12 +14,12 @@
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
-#include <medley/run/run.h>
 #include <medley/step/step_executor.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/prefetcher.h>
 #include <medley/train/step_agreement.h>
+#include <medley/train/work_division.h>
 
 namespace medley {
 
@@ -31,9 +32,21 @@ struct InterruptedStep {};
 // go) passes: it answers nothing from then on. On the trainer's thread.
 class StepAttempt {
  public:
-  // Keeps references, but for the directory, the run's.
-  StepAttempt(const Run& run, std::filesystem::path directory, PlanInForce& plan, Prefetcher& prefetcher,
-              StepAgreement& agreement, MemoryWatch& memory, RecordSinks& sinks, Console& console);
+  // References outlive it.
+  struct Setting {
+    std::filesystem::path run;  // what people call it
+    at::Device device;
+    Model& model;
+    StepExecutor& executor;
+    PlanInForce& plan;
+    Prefetcher& prefetcher;
+    const WorkDivision& division;
+    StepAgreement& agreement;
+    MemoryWatch& memory;
+    RecordSinks& sinks;
+    Console& console;
+  };
+  explicit StepAttempt(Setting setting) : setting_(std::move(setting)) {}
 
   // Computes those of step `step`, counted from 1, after MemoryWatch::BeginStep: of the rows that are this
   // process's, and adds those of the others. They are then in the parameters; where they are not taken, the
@@ -70,14 +83,7 @@ class StepAttempt {
   bool CutTask(const Draw& draw);
   bool TryAgain();
 
-  const Run& run_;
-  std::filesystem::path directory_;
-  PlanInForce& plan_;
-  Prefetcher& prefetcher_;
-  StepAgreement& agreement_;
-  MemoryWatch& memory_;
-  RecordSinks& sinks_;
-  Console& console_;
+  Setting setting_;
   std::int64_t step_ = 0;      // that is under way
   nlohmann::json generators_;  // as it began; null: no try began so far
   std::vector<Draw> computed_;

@@ -10,7 +10,7 @@ using nlohmann::json;
 json EvaluationJson(const TaskEvaluation& evaluation) {
   json one = {{"task", evaluation.task}, {"warnings", evaluation.warnings}};
   if (evaluation.failure) {
-    one["failure"] = ToJson(*evaluation.failure);
+    one["failure"] = ToWire(*evaluation.failure);
     return one;
   }
   one["score"] = json(ToJson(evaluation.score));
@@ -29,7 +29,7 @@ TaskEvaluation EvaluationFrom(const json& one) {
                             .sheet = std::nullopt,
                             .warnings = one.at("warnings").get<std::vector<std::string>>()};
   if (one.contains("failure")) {
-    evaluation.failure = FailureFrom(one.at("failure"));
+    evaluation.failure = FromWire<Failure>(one.at("failure"));
     return evaluation;
   }
   evaluation.score = ScoreRecordFrom(one.at("score"));

@@ -26,12 +26,6 @@
 namespace medley {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 void AddWaits(const std::map<std::string, double>& before, const std::map<std::string, double>& now,
               StepRecord& record) {
   for (const auto& [task, seconds] : now) {
@@ -43,11 +37,11 @@ void AddWaits(const std::map<std::string, double>& before, const std::map<std::s
   }
 }
 
-SlowdownSetting SlowdownOf(const Run& run, const std::filesystem::path& directory) {
+SlowdownSetting SlowdownOf(const Run& run, bool alone, const std::filesystem::path& directory) {
   return {.threads = at::get_num_threads(),
           .data_threads = run.config.data.threads,
           .on_cpu = run.device.is_cpu(),
-          .alone = run.cluster->alone(),
+          .alone = alone,
           .resume = "medley resume " + directory.string()};
 }
 
@@ -80,9 +74,12 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       console_(console),
       start_(std::move(start)),
       run_path_(RunOfRank(start_.directory, run.cluster->place().rank)),
+      alone_(run.cluster->alone()),
+      rounds_(*run.cluster),
+      division_(*run.host, plan, run.cluster->place(), run.config.draws_per_step),
+      weights_file_(start_.directory / kRunWeights, alone_),
       hours_(
-          run.config, console, run.cluster->alone() ? start_.now : [this] { return agreement_.clock(); },
-          start_.script),
+          run.config, console, alone_ ? start_.now : [this] { return agreement_->clock(); }, start_.script),
       stages_({.curriculum = run.curriculum,
                .eval_every = run.config.eval.every,
                .mixer = *run.mixer,
@@ -108,16 +105,19 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                    .mixer = *run.mixer,
                    .rules = *run.rules,
                    .tables = tables_,
-                   .agreement = agreement_,
+                   .alone = alone_,
+                   .division = division_,
+                   .rounds = rounds_,
                    .console = console}),
       receipts_(start_.directory, console),
       phases_(PhasesOf(run.config)),
       state_(LoadState()),
-      agreement_(run, plan, start_.directory / kRunWeights),
+      agreement_(MakeStepAgreement({*run.cluster, run.exchange.get(), rounds_, *run.optimizer, *run.mixer,
+                                    plan, weights_file_, std::chrono::seconds(run.config.peer_timeout)})),
       progress_(step_, hours_.decay().end(), run.config.data.threads),
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
                           run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
-                          SlowdownOf(run, run_path_), console)),
+                          SlowdownOf(run, alone_, run_path_), console)),
       checkpoints_({.run = run_path_,
                     .config = run.config.checkpoint,
                     .resolved = ToJson(run.config),
@@ -131,10 +131,24 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .host = *run.host,
                .plan = plan,
                .tables = tables_}),
-      attempt_(run, run_path_, plan, prefetcher_, agreement_, memory_, sinks_, console),
-      blame_(run, attempt_, stages_, plan, prefetcher_, memory_, console),
-      edits_(run, start_.directory, std::move(start_.weights), log, admission, stages_, agreement_,
-             prefetcher_, sinks_, console) {
+      attempt_({run_path_, run.device, *run.model, *run.executor, plan, prefetcher_, division_, *agreement_,
+                memory_, sinks_, console}),
+      blame_({run.config, alone_, run.device, run.budget, *run.host, *run.executor, attempt_, stages_, plan,
+              prefetcher_, memory_, console}),
+      edits_({.run = run_path_,
+              .config = run.config,
+              .model = run.model_file->info,
+              .registry = *run.registry,
+              .log = log,
+              .admission = admission,
+              .stages = stages_,
+              .file = weights_file_,
+              .rounds = rounds_,
+              .clock = [this] { return agreement_->clock(); },
+              .prefetcher = prefetcher_,
+              .sinks = sinks_,
+              .console = console},
+             std::move(start_.weights)) {
   if (phases_)
     predictor_.emplace(Predictor::Setting{.config = run.config,
                                           .is_first = run.cluster->is_first(),
@@ -150,7 +164,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                                           .tables = tables_,
                                           .sinks = sinks_,
                                           .console = console,
-                                          .agreement = agreement_,
+                                          .rounds = rounds_,
                                           .hooks = start_.hooks});
   if (unreported_) {
     checkpoints_.SetUnreported(step_);
@@ -194,7 +208,7 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
   if (goes_on(last)) NoteEnd();
-  agreement_.WaitForAll();
+  rounds_.WaitForAll();
   SayEnd();
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
   return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
@@ -254,7 +268,7 @@ bool Trainer::Done(std::int64_t until) {
 Trainer::Outcome Trainer::Step() {
   if (InterruptRequested()) return InterruptedStep();
   if (auto ended = Predict()) return *std::move(ended);
-  step_started_ = Clock::now();
+  step_started_ = SteadySeconds();
   memory_.BeginStep();
   StepRecord record;
   record.step = step_ + 1;
@@ -360,12 +374,12 @@ Trainer::Outcome Trainer::Conclude(StepRecord record) {
   if (keep) checkpoints_.SaveAndKeep(step_, evaluated);
   checkpoints_.SaveIfDue(step_, evaluated);
   SaveBeforeFalls(evaluated);
-  if (agreement_.TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
+  if (agreement_->TakeSaveRequest()) checkpoints_.SaveEarly(step_, evaluated, "a signal asked for it");
   // What is about to end the run must not take with it what was trained.
   const bool warned = WarnOfGuard();
   const bool saves_alone = run_.cluster->is_first() && !run_.optimizer->is_divided();
-  if (warned && !saves_alone) agreement_.Warn();
-  if ((warned && saves_alone) || agreement_.TakeWarning())
+  if (warned && !saves_alone) agreement_->Warn();
+  if ((warned && saves_alone) || agreement_->TakeWarning())
     checkpoints_.SaveEarly(step_, evaluation_.evaluated(), "the next step may be the last");
   return Trained();
 }
@@ -406,7 +420,7 @@ void Trainer::TakeForms(const Stage& stage) {
 }
 
 void Trainer::WatchHours() {
-  if (hours_.NeedsTime(step_)) agreement_.ReadClock();
+  if (hours_.NeedsTime(step_)) agreement_->ReadClock();
   for (const DecayMove& move : hours_.Watch(step_)) {
     if (move.begins) SaveBeforeFalls(evaluation_.evaluated());
     stages_.LogDecay(move);
@@ -436,23 +450,9 @@ std::vector<Draw> Trainer::NextDraws() {
   const std::int64_t per_step = run_.config.draws_per_step, ahead = run_.config.data.ahead;
   const std::int64_t steps_later = std::min(ahead, hours_.decay().end() - step_ - 1);
   std::vector<Draw> draws = run_.mixer->Peek(per_step + std::min(ahead, steps_later * per_step));
-  prefetcher_.Expect(OwnPartOf(draws));
+  prefetcher_.Expect(division_.OwnPart(draws));
   draws.resize(static_cast<std::size_t>(per_step));
   return draws;
-}
-
-// Of steps that come one after the other: which rows this process will compute.
-std::vector<Draw> Trainer::OwnPartOf(const std::vector<Draw>& draws) const {
-  if (agreement_.alone()) return draws;
-  std::vector<Draw> own;
-  const auto per_step = static_cast<std::size_t>(run_.config.draws_per_step);
-  for (std::size_t first = 0; first < draws.size(); first += per_step) {
-    const auto begin = draws.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto count = std::min(per_step, draws.size() - first);
-    const auto part = agreement_.OwnPart({begin, begin + static_cast<std::ptrdiff_t>(count)});
-    own.insert(own.end(), part.begin(), part.end());
-  }
-  return own;
 }
 
 // Fails where the gradient is not finite, and then nothing was updated. After any other exception some
@@ -463,7 +463,7 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
       optimizer.learning_rate * ScheduleScale(optimizer, hours_.decay(), step_) * stages_.LearningRateScale();
   try {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
-    agreement_.Updated();
+    agreement_->Updated();
     return std::nullopt;
   } catch (const NotFiniteError& error) {
     std::set<std::string> tasks;
@@ -476,12 +476,12 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
 }
 
 void Trainer::Measure(StepRecord& record) {
-  record.seconds = SecondsSince(step_started_);
+  record.seconds = SteadySeconds() - step_started_;
   seconds_in_steps_ += record.seconds;
-  if (!agreement_.alone()) record.own = attempt_.computed();
-  record.peer_wait_ms = 1000 * (agreement_.seconds_in_exchanges() -
-                                std::exchange(exchanged_, agreement_.seconds_in_exchanges()));
-  for (const double seconds : agreement_.seconds_of_ranks()) record.rank_work_ms.push_back(1000 * seconds);
+  if (!alone_) record.own = attempt_.computed();
+  record.peer_wait_ms = 1000 * (agreement_->seconds_in_exchanges() -
+                                std::exchange(exchanged_, agreement_->seconds_in_exchanges()));
+  for (const double seconds : agreement_->seconds_of_ranks()) record.rank_work_ms.push_back(1000 * seconds);
   memory_.EndStep(record);
   for (const auto& [task, terms] : record.losses) {
     if (const auto loss = TotalLoss(terms)) last_losses_[task] = *loss;
@@ -519,7 +519,7 @@ void Trainer::SaveAndFail(const Failure& failure) {
   }
   SayEnd();
   try {
-    agreement_.WaitForAll();
+    rounds_.WaitForAll();
   } catch (const PeerError&) {  // why this run ends is known
   }
   throw Error(words, failure.code);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -90,7 +90,6 @@ class Trainer {
   bool Done(std::int64_t until);
   Outcome Step();
   std::vector<Draw> NextDraws();
-  std::vector<Draw> OwnPartOf(const std::vector<Draw>& draws) const;
   std::optional<Outcome> Predict();
   StepAttempt::Outcome Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
@@ -132,6 +131,10 @@ class Trainer {
   std::int64_t step_ = 0;
   std::map<std::string, double> last_losses_;
   std::optional<StepRecord> unreported_;  // the last step, where its evaluation was interrupted
+  const bool alone_;                      // one process trains the run
+  Rounds rounds_;
+  WorkDivision division_;
+  WeightsFile weights_file_;
   RunHours hours_;
   Stages stages_;
   Prefetcher prefetcher_;
@@ -141,7 +144,7 @@ class Trainer {
   std::optional<PhaseState> phases_;  // of a run that has any
   // All above is as the checkpoint has it from here on.
   TrainingState state_;
-  StepAgreement agreement_;
+  std::unique_ptr<StepAgreement> agreement_;
   Progress progress_;
   RecordSinks sinks_;
   CheckpointKeeper checkpoints_;
@@ -153,7 +156,7 @@ class Trainer {
   bool started_ = false;
   double seconds_in_steps_ = 0;  // since the run was started or resumed
   double exchanged_ = 0;         // of the agreement's seconds in exchanges, those of earlier steps
-  std::chrono::steady_clock::time_point step_started_;
+  double step_started_ = 0;
 };
 
 }  // namespace medley

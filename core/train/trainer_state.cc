@@ -59,10 +59,9 @@ TrainingState Trainer::LoadState() {
 // Where each process has a part of what is saved; nothing where the first has all.
 std::optional<SavingTogether> Trainer::SavesTogether() {
   if (!run_.optimizer->is_divided()) return std::nullopt;
-  return SavingTogether{
-      .place = run_.Shard(),
-      .all_or_none = [this](const std::function<void()>& work) { agreement_.AllOrNone(work); },
-      .everyones = [this](const std::string& own) { return agreement_.Everyones(own); }};
+  return SavingTogether{.place = run_.Shard(),
+                        .all_or_none = [this](const std::function<void()>& work) { rounds_.AllOrNone(work); },
+                        .everyones = [this](const std::string& own) { return rounds_.Everyones(own); }};
 }
 
 json Trainer::SaveProgress() const {
@@ -135,7 +134,7 @@ std::string Trainer::Account() const {
     text += "the largest step took " + FormatBytes(peak.total()) +
             " with the rows that waited: " + peak.Words() + "\n";
   text += "waited for data " + FormatShare(ShareWaited()) + " of the steps' time\n";
-  if (!agreement_.alone() && seconds_in_steps_ > 0)
+  if (!alone_ && seconds_in_steps_ > 0)
     text += "as " + run_.cluster->Words() + ", " + FormatShare(exchanged_ / seconds_in_steps_) +
             " of the steps' time went into waiting for the other processes and adding up with them; all "
             "processes: " +

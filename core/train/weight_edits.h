@@ -4,16 +4,21 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <medley/base/clock.h>
+#include <medley/config/run_config.h>
 #include <medley/curriculum/weight_log.h>
+#include <medley/model/model_info.h>
+#include <medley/plugin/registry.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
-#include <medley/run/run.h>
 #include <medley/train/admission.h>
 #include <medley/train/prefetcher.h>
+#include <medley/train/rounds.h>
 #include <medley/train/stages.h>
-#include <medley/train/step_agreement.h>
+#include <medley/train/weights_file.h>
 
 namespace medley {
 
@@ -31,10 +36,24 @@ struct FoundWeights {
 // again by itself, ever more rarely, for less than a hundredth of the time. On the trainer's thread.
 class WeightEdits {
  public:
-  // Keeps references. The file lies in the run's directory.
-  WeightEdits(const Run& run, const std::filesystem::path& directory, FoundWeights found, WeightLog& log,
-              Admission& admission, Stages& stages, StepAgreement& agreement, Prefetcher& prefetcher,
-              RecordSinks& sinks, Console& console);
+  // References outlive it.
+  struct Setting {
+    std::filesystem::path run;  // what people call it
+    const RunConfig& config;
+    const ModelInfo& model;
+    const Registry& registry;
+    WeightLog& log;
+    Admission& admission;
+    Stages& stages;
+    WeightsFile& file;
+    Rounds& rounds;
+    SecondsSource clock;  // the same on all processes
+    Prefetcher& prefetcher;
+    RecordSinks& sinks;
+    Console& console;
+  };
+  WeightEdits(Setting setting, FoundWeights found)
+      : setting_(std::move(setting)), found_(std::move(found)), seen_(found_.text_of_file) {}
 
   // Before the first step. Throws where an edit that was made since cannot be taken over; where it was
   // interrupted the edit is left to the next resume.
@@ -64,16 +83,8 @@ class WeightEdits {
   void TryLater(const Refusal& refusal, double took);
   void Refuse(const std::string& text, const std::string& why, std::int64_t step);
 
-  const Run& run_;
-  std::filesystem::path file_;
+  Setting setting_;
   FoundWeights found_;
-  WeightLog& log_;
-  Admission& admission_;
-  Stages& stages_;
-  StepAgreement& agreement_;
-  Prefetcher& prefetcher_;
-  RecordSinks& sinks_;
-  Console& console_;
   std::string seen_;             // of the file, that was last taken over or refused
   std::string why_;              // that was refused; "": it was not
   bool unsettled_ = true;        // the file may be another than that

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <medley/checkpoint/checkpoint_files.h>
-#include <medley/cluster/assignment.h>
+#include <medley/train/work_division.h>
 
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
 // A step's draws divided among processes, one after the other in this one: with the counts of all, their
 // gradients add up to that of the whole step, whatever the modes, the micro-batches and the number of ranks.
-#include <medley/cluster/assignment.h>
+#include <medley/train/work_division.h>
 
 #include "tests/step/executor_fixture.h"
 

@@ -58,8 +58,8 @@ int Main(std::int64_t numbers) {
     parameters.back().mutable_grad() = at::randn({numbers / kParameters});
   }
   GradientExchange exchange(group, parameters);
-  const RollCall call{.step = 1, .items = {48, 48, 48, 48, 393}};
-  const double roll = TimeOf(group, kRounds, [&] { GatherNumbers(group, ToNumbers(call)); });
+  const RollCall call{.step = 1, .item_count = 5, .items = {48, 48, 48, 48, 393}};
+  const double roll = TimeOf(group, kRounds, [&] { GatherMessages(group, call); });
   std::vector<std::int64_t> closing(8);  // failed, seconds, sums
   const auto used = exchange.Used();
   closing.insert(closing.end(), used.begin(), used.end());

@@ -137,15 +137,14 @@ std::string Predictor::WhyImpossible(const Displacement& displacement) {
 // On all processes. What a forward gives differs from machine to machine, and what follows from it may not.
 std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::string, double>& shares,
                                                            Candidate& candidate) {
-  if (setting_.agreement.alone()) return Look(shares, candidate);
   std::optional<FailedTask> failed;
-  const std::string said = setting_.agreement.FirstsWords([&] {
+  const std::string said = setting_.rounds.FirstsWords([&] {
     failed = Look(shares, candidate);
     json words = {{"verdict", ToJson(candidate.verdict)},
                   {"size", candidate.size},
                   {"forwards", candidate.forwards},
                   {"events", setting_.state.events}};
-    if (failed) words["failed"] = {{"task", failed->task}, {"failure", ToJson(failed->failure)}};
+    if (failed) words["failed"] = {{"task", failed->task}, {"failure", ToWire(failed->failure)}};
     return words.dump(-1, ' ', false, json::error_handler_t::replace);
   });
   if (setting_.is_first) return failed;
@@ -159,7 +158,7 @@ std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::s
   state.events = words.at("events").get<std::int64_t>();
   if (!words.contains("failed")) return std::nullopt;
   return FailedTask{words.at("failed").at("task").get<std::string>(),
-                    FailureFrom(words.at("failed").at("failure"))};
+                    FromWire<Failure>(words.at("failed").at("failure"))};
 }
 
 bool Predictor::Repeats() const {

@@ -21,7 +21,7 @@
 #include <medley/train/phases/jump_trial.h>
 #include <medley/train/phases/phase_state.h>
 #include <medley/train/prefetcher.h>
-#include <medley/train/step_agreement.h>
+#include <medley/train/rounds.h>
 #include <medley/train/step_attempt.h>
 #include <medley/train/table_room.h>
 
@@ -61,7 +61,7 @@ class Predictor {
     TableRoom& tables;
     RecordSinks& sinks;
     Console& console;
-    StepAgreement& agreement;
+    Rounds& rounds;
     PredictorHooks hooks{};
   };
   explicit Predictor(const Setting& setting);

@@ -1,8 +1,10 @@
-#include <medley/cluster/assignment.h>
+#include <medley/train/work_division.h>
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include <medley/run/validate.h>
 
 namespace medley {
 namespace {
@@ -76,6 +78,44 @@ std::vector<std::int64_t> AssignWhole(const std::vector<std::int64_t>& costs, st
     owner[piece] = least - load.begin();
   }
   return owner;
+}
+
+std::vector<Draw> WorkDivision::OwnPart(const std::vector<Draw>& draws) const {
+  if (place_.size == 1) return draws;  // in their order
+  std::vector<std::string> tasks;
+  for (const Draw& draw : draws) tasks.push_back(draw.task);
+  const std::vector<std::int64_t> costs = RowCosts(tasks);
+  const auto per_step = static_cast<std::size_t>(draws_per_step_);
+  std::vector<Draw> own;
+  for (std::size_t first = 0; first < draws.size(); first += per_step) {
+    std::vector<CostedDraw> step;
+    for (std::size_t i = first; i < std::min(first + per_step, draws.size()); ++i)
+      step.push_back({draws[i], costs[i]});
+    auto parts = AssignRows(step, place_.size);
+    for (Draw& draw : parts[static_cast<std::size_t>(place_.rank)]) own.push_back(std::move(draw));
+  }
+  return own;
+}
+
+std::vector<std::string> WorkDivision::OwnTasks(const std::vector<std::string>& tasks) const {
+  if (place_.size == 1) return tasks;
+  const std::vector<std::int64_t> owners = AssignWhole(RowCosts(tasks), place_.size);
+  std::vector<std::string> own;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (owners[i] == place_.rank) own.push_back(tasks[i]);
+  }
+  return own;
+}
+
+// What a row of each costs, in one unit: counted work where the plan has that of all, else declared tokens.
+std::vector<std::int64_t> WorkDivision::RowCosts(const std::vector<std::string>& tasks) const {
+  std::vector<std::int64_t> work, tokens;
+  for (const std::string& task : tasks) {
+    const TaskSize size = SizeOf(host_.Variant(plan_.FormOf(task)), 1);
+    tokens.push_back(std::max<std::int64_t>(1, size.tokens_per_row));
+    if (const auto operations = plan_.OperationsOf(task)) work.push_back(*operations);
+  }
+  return work.size() == tasks.size() ? work : tokens;
 }
 
 }  // namespace medley

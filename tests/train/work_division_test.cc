@@ -1,4 +1,4 @@
-#include <medley/cluster/assignment.h>
+#include <medley/train/work_division.h>
 
 #include <gtest/gtest.h>
 #include <medley/base/random.h>
