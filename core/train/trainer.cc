@@ -9,15 +9,16 @@
 #include <set>
 #include <utility>
 
+#include <medley/base/bytes.h>
 #include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/next_command.h>
 #include <medley/base/suggest.h>
-#include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
+#include <medley/report/table.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/validate.h>
 #include <medley/train/remedy.h>
@@ -45,11 +46,6 @@ SlowdownSetting SlowdownOf(const Run& run, bool alone, const std::filesystem::pa
           .resume = "medley resume " + directory.string()};
 }
 
-std::optional<PhaseState> PhasesOf(const RunConfig& config) {
-  if (!config.phases) return std::nullopt;
-  return PhaseState(*config.phases, static_cast<std::uint64_t>(config.seed));
-}
-
 // Where a task asks a model for losses that are made of all its logits; else "".
 std::string LossesWords(const Run& run) {
   if (!MakesLossesOfLogits(run.model->spec())) return "";
@@ -69,51 +65,7 @@ std::string LossesWords(const Run& run) {
 
 Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admission, Console& console,
                  TrainerStart start)
-    : run_(run),
-      plan_(plan),
-      console_(console),
-      start_(std::move(start)),
-      run_path_(RunOfRank(start_.directory, run.cluster->place().rank)),
-      alone_(run.cluster->alone()),
-      rounds_(*run.cluster),
-      division_(*run.host, plan, run.cluster->place(), run.config.draws_per_step),
-      weights_file_(start_.directory / kRunWeights, alone_),
-      hours_(
-          run.config, console, alone_ ? start_.now : [this] { return agreement_->clock(); }, start_.script),
-      stages_({.curriculum = run.curriculum,
-               .eval_every = run.config.eval.every,
-               .mixer = *run.mixer,
-               .optimizer = *run.optimizer,
-               .log = log,
-               .console = console,
-               .take_forms = [this](const Stage& stage) { TakeForms(stage); }}),
-      prefetcher_({.threads = run.config.data.threads,
-                   .seed = static_cast<std::uint64_t>(run.config.seed),
-                   .device = run.device,
-                   .host = *run.host,
-                   .contract = *run.contract,
-                   .plan = plan}),
-      tables_(run.device, *run.host, plan),
-      evaluation_({.config = run.config.eval,
-                   .seed = static_cast<std::uint64_t>(run.config.seed),
-                   .with_sheets = run.config.tensorboard,
-                   .device = run.device,
-                   .model = *run.model,
-                   .optimizer = *run.optimizer,
-                   .tasks = prefetcher_,
-                   .plan = plan,
-                   .mixer = *run.mixer,
-                   .rules = *run.rules,
-                   .tables = tables_,
-                   .alone = alone_,
-                   .division = division_,
-                   .rounds = rounds_,
-                   .console = console}),
-      receipts_(start_.directory, console),
-      phases_(PhasesOf(run.config)),
-      state_(LoadState()),
-      agreement_(MakeStepAgreement({*run.cluster, run.exchange.get(), rounds_, *run.optimizer, *run.mixer,
-                                    plan, weights_file_, std::chrono::seconds(run.config.peer_timeout)})),
+    : ResumedTraining(run, plan, log, console, std::move(start)),
       progress_(step_, hours_.decay().end(), run.config.data.threads),
       sinks_(MakeRunSinks(start_.directory, run.curriculum.Named(), start_.from,
                           run.config.tensorboard && run.cluster->is_first(), receipts_, log, progress_,
@@ -157,6 +109,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                                           .optimizer = *run.optimizer,
                                           .mixer = *run.mixer,
                                           .state = *phases_,
+                                          .before = phases_before_,
                                           .attempt = attempt_,
                                           .memory = memory_,
                                           .tasks = prefetcher_,
@@ -179,8 +132,6 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
   if (const std::string words = LossesWords(run); !words.empty()) console.Say(words);
   receipts_.Save();  // as the logs: back to the checkpoint
 }
-
-Trainer::~Trainer() = default;
 
 ExitCode Trainer::Train(std::int64_t until) {
   try {
@@ -407,18 +358,6 @@ bool Trainer::GoOnInStages() {
   return keep;
 }
 
-// Rows that were sampled ahead may be of other forms.
-void Trainer::TakeForms(const Stage& stage) {
-  if (!plan_.TakeForms(stage)) return;
-  prefetcher_.WhileIdle([&] {
-    for (const std::string& task : stages_.curriculum().Named()) {
-      const Form& form = plan_.FormOf(task);
-      const std::int64_t rows = plan_.RowsOf(task).value_or(form.settings.rows);
-      run_.mixer->SetSize(task, SizeOf(run_.host->Variant(form), rows));
-    }
-  });
-}
-
 void Trainer::WatchHours() {
   if (hours_.NeedsTime(step_)) agreement_->ReadClock();
   for (const DecayMove& move : hours_.Watch(step_)) {
@@ -523,6 +462,66 @@ void Trainer::SaveAndFail(const Failure& failure) {
   } catch (const PeerError&) {  // why this run ends is known
   }
   throw Error(words, failure.code);
+}
+
+// Where each process has a part of what is saved; nothing where the first has all.
+std::optional<SavingTogether> Trainer::SavesTogether() {
+  if (!run_.optimizer->is_divided()) return std::nullopt;
+  return SavingTogether{.place = run_.Shard(),
+                        .all_or_none = [this](const std::function<void()>& work) { rounds_.AllOrNone(work); },
+                        .everyones = [this](const std::string& own) { return rounds_.Everyones(own); }};
+}
+
+double Trainer::ShareWaited() const {
+  return seconds_in_steps_ > 0 ? prefetcher_.seconds_waited() / seconds_in_steps_ : 0;
+}
+
+std::string Trainer::Summary() const {
+  // Shares as the receipt has them: against what was asked while it was, of the stage alone.
+  Table table({"task", "rows", "draws", "asked", "delivered", "last loss", "constants"});
+  table.Spares({"constants"});
+  for (const auto& [task, share] : run_.mixer->Shares()) {
+    const auto loss = last_losses_.find(task);
+    const LoadedTask* loaded = run_.host->Find(plan_.IdOf(task));
+    const std::int64_t constants = loaded == nullptr ? 0 : loaded->ConstantBytes(run_.device);
+    table.Add({task, std::to_string(share.rows), std::to_string(share.draws), FormatShare(share.asked_so_far),
+               FormatShare(share.delivered), loss == last_losses_.end() ? "-" : FormatNumber(loss->second),
+               FormatBytes(constants)});
+  }
+  std::string text = "after step " + std::to_string(step_) + " of " + std::to_string(run_.config.steps);
+  if (hours_.is_early())
+    text += ", decayed early, in steps " + std::to_string(hours_.begun().start) + " to " +
+            std::to_string(hours_.decay().end());
+  text += ":\n";
+  text += table.ToText();
+  const std::string& stage = stages_.now().name;
+  if (const ShareUnit unit = run_.mixer->mixture().unit; unit != ShareUnit::kRows || !stage.empty())
+    text += "(asked and delivered: of " + std::string(NameOf(unit)) +
+            (stage.empty() ? "" : ", in stage " + stage) + ")\n";
+  if (const std::int64_t under = receipts_.receipt().under(); under > 0)
+    text += std::to_string(under) + " draws took more memory than was planned: medley report " +
+            start_.directory.string() + "\n";
+  if (const std::string words = DataWaitWords(ShareWaited(), prefetcher_.waits(), run_.config.data.threads);
+      !words.empty())
+    text += words + "\n";
+  for (const auto& [task, reason] : stages_.dropped()) text += "dropped: " + task + " (" + reason + ")\n";
+  return text;
+}
+
+std::string Trainer::Account() const {
+  std::string text = "largest share error " + FormatShare(run_.mixer->ShareError()) + ", memory peak " +
+                     FormatBytes(progress_.memory_peak()) + "\n";
+  const MemoryLedger& peak = memory_.largest();
+  if (peak.total() > 0)
+    text += "the largest step took " + FormatBytes(peak.total()) +
+            " with the rows that waited: " + peak.Words() + "\n";
+  text += "waited for data " + FormatShare(ShareWaited()) + " of the steps' time\n";
+  if (!alone_ && seconds_in_steps_ > 0)
+    text += "as " + run_.cluster->Words() + ", " + FormatShare(exchanged_ / seconds_in_steps_) +
+            " of the steps' time went into waiting for the other processes and adding up with them; all "
+            "processes: " +
+            progress_.rank_work().Words(1000 * seconds_in_steps_) + "\n";
+  return text + "the run lies in " + start_.directory.string();
 }
 
 }  // namespace medley

@@ -1,66 +1,35 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include <medley/base/clock.h>
 #include <medley/base/error.h>
-#include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
-#include <medley/curriculum/weight_log.h>
-#include <medley/plan/plan_in_force.h>
-#include <medley/plan/receipt_book.h>
-#include <medley/report/console.h>
 #include <medley/report/progress.h>
 #include <medley/report/record_sink.h>
-#include <medley/report/records.h>
-#include <medley/run/run.h>
 #include <medley/train/admission.h>
 #include <medley/train/blame.h>
-#include <medley/train/evaluation.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
-#include <medley/train/phases/predictor.h>
-#include <medley/train/prefetcher.h>
-#include <medley/train/run_hours.h>
-#include <medley/train/stages.h>
-#include <medley/train/step_agreement.h>
+#include <medley/train/resumed_training.h>
 #include <medley/train/step_attempt.h>
-#include <medley/train/table_room.h>
-#include <medley/train/weight_edits.h>
 
 namespace medley {
-
-// Where a trainer begins.
-struct TrainerStart {
-  std::filesystem::path directory;           // the run's, which holds its weights file
-  std::optional<FoundCheckpoint> from = {};  // goes on after it, and cuts the logs back to it; else at step 0
-  FoundWeights weights = {};
-  std::optional<RunScript> script = {};  // of a run that repeats another one
-  SecondsSource now = SteadySeconds;     // what the run's hours are measured by
-  PredictorHooks hooks = {};             // of tests
-};
 
 // The loop. Every step is a handful of calls to its collaborators.
 //
 // To be used on one thread, which alone computes; data threads sample beside it. It installs no signal
 // handler: what asks for an interrupt (base/interrupt.h) is its owner's.
-class Trainer {
+class Trainer : public ResumedTraining {
  public:
   // Keeps references. The plan is of all named forms, the mixer has the first stage's mixture.
   Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admission, Console& console,
           TrainerStart start);
-  ~Trainer();
-  Trainer(const Trainer&) = delete;
-  Trainer& operator=(const Trainer&) = delete;
 
   // Until so many steps are done in all, or the run ends: its steps, its last stage or an early decay are
   // done, its hours are over, or an interrupt was asked for. Saved in each case. An interrupt costs the step
@@ -75,10 +44,6 @@ class Trainer {
   const std::map<std::string, double>& last_losses() const { return last_losses_; }  // by task
   const Evaluation& evaluation() const { return evaluation_; }
   const std::map<std::string, std::string>& dropped() const { return stages_.dropped(); }
-  // What a checkpoint holds; the tensors are the live ones.
-  TrainingState State();
-  // False where the checkpoint's last step was not yet evaluated and written down, which a resume does first.
-  static bool IsReported(const std::filesystem::path& checkpoint);
 
  private:
   struct Trained {};
@@ -101,18 +66,13 @@ class Trainer {
   Outcome Conclude(StepRecord record);
   void Edited();
   bool GoOnInStages();
-  void TakeForms(const Stage& stage);
   void WatchHours();
   void SaveBeforeFalls(const std::optional<MeanEvaluation>& evaluated);
   std::optional<Failure> EvaluateIfDue(StepRecord& record);
   bool WarnOfGuard();
   [[noreturn]] void SaveAndFail(const Failure& failure);
 
-  // trainer_state.cc
-  TrainingState LoadState();
   std::optional<SavingTogether> SavesTogether();
-  nlohmann::json SaveProgress() const;
-  void LoadProgress(const nlohmann::json& state);
   // In run.json, for who looks at the run.
   void NoteEnd();
   // The table at the end of a run: what every task got and where it stands; and what was not as it should be.
@@ -123,28 +83,6 @@ class Trainer {
   double ShareWaited() const;
   void SayEnd();
 
-  Run& run_;
-  PlanInForce& plan_;
-  Console& console_;
-  TrainerStart start_;
-  const std::filesystem::path run_path_;  // what people call the run, on all of its processes
-  std::int64_t step_ = 0;
-  std::map<std::string, double> last_losses_;
-  std::optional<StepRecord> unreported_;  // the last step, where its evaluation was interrupted
-  const bool alone_;                      // one process trains the run
-  Rounds rounds_;
-  WorkDivision division_;
-  WeightsFile weights_file_;
-  RunHours hours_;
-  Stages stages_;
-  Prefetcher prefetcher_;
-  TableRoom tables_;
-  Evaluation evaluation_;
-  ReceiptBook receipts_;
-  std::optional<PhaseState> phases_;  // of a run that has any
-  // All above is as the checkpoint has it from here on.
-  TrainingState state_;
-  std::unique_ptr<StepAgreement> agreement_;
   Progress progress_;
   RecordSinks sinks_;
   CheckpointKeeper checkpoints_;

@@ -50,7 +50,7 @@ Predictor::Predictor(const Setting& setting)
 
 // A step that was not done takes its prediction with it.
 void Predictor::Forget() {
-  if (before_) setting_.state = *std::exchange(before_, std::nullopt);
+  if (setting_.before) setting_.state = *std::exchange(setting_.before, std::nullopt);
   jump_.reset();
   changes_.clear();
 }
@@ -110,7 +110,7 @@ std::optional<Predictor::FailedTask> Predictor::Predict(std::int64_t step, doubl
   state.rate = rate;
   state.tasks = tasks;
   if (!IsDue(step, 2 * JumpTrial::kRows * static_cast<std::int64_t>(tasks.size()))) return std::nullopt;
-  before_ = state;
+  setting_.before = state;
   const auto begun = std::chrono::steady_clock::now();
   changes_.push_back(Changed(step, NameOf(state.clock.now()), "predict"));
   Candidate candidate;
@@ -335,7 +335,7 @@ void Predictor::Trained(StepRecord& record) {
   for (const PhaseRecord& change : changes_) Write(change);
   changes_.clear();
   jump_.reset();
-  before_.reset();
+  setting_.before.reset();
   const Phase phase = state.clock.now();
   record.phase = NameOf(phase);
   state.losses.Add(TotalLosses(record.losses));

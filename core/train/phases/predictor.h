@@ -53,7 +53,8 @@ class Predictor {
     const Model& model;
     Optimizer& optimizer;
     const Mixer& mixer;
-    PhaseState& state;  // as loaded
+    PhaseState& state;                  // as loaded
+    std::optional<PhaseState>& before;  // that, before a prediction whose step is not done
     StepAttempt& attempt;
     MemoryWatch& memory;
     Prefetcher& tasks;
@@ -82,9 +83,6 @@ class Predictor {
   // Something changed that the losses depend on, in words: nothing is predicted before `full` has lasted its
   // steps again.
   void Settle(std::int64_t step, const std::string& why);
-
-  // The state, as the last whole step left it.
-  nlohmann::json Save() const { return (before_ ? *before_ : setting_.state).Save(); }
 
  private:
   // A candidate that the trial took.
@@ -125,7 +123,6 @@ class Predictor {
   Setting setting_;
   Directions& directions_;
   JumpTrial trial_;
-  std::optional<PhaseState> before_;  // the state before a prediction whose step is not done
   std::optional<Candidate> jump_;     // that the next step decides on
   std::vector<PhaseRecord> changes_;  // of that step, not written so far
 };
