@@ -25,13 +25,10 @@ struct Seen {
 };
 
 // 0 where there is none.
-double NumberOf(const json& line, const char* key) {
-  const json& number = At(line, key);
-  return number.is_number() ? number.get<double>() : 0;
-}
+double AmountIn(const json& line, const char* key) { return std::max(0.0, NumberAt(line, key)); }
 
 std::int64_t BytesIn(const json& line, const char* key) {
-  return static_cast<std::int64_t>(std::clamp(NumberOf(line, key), 0.0, 1e18));
+  return static_cast<std::int64_t>(std::min(1e18, AmountIn(line, key)));
 }
 
 class PhasesSeen {
@@ -44,7 +41,7 @@ class PhasesSeen {
     const json& phase = At(line, "phase");
     if (!phase.is_string()) return;
     Seen& seen = Add(phase.get<std::string>(), line, BytesIn(line, "memory_now"));
-    seen.rows += NumberOf(line, "rows_per_second") * NumberOf(line, "seconds");
+    seen.rows += AmountIn(line, "rows_per_second") * AmountIn(line, "seconds");
   }
 
   PhaseAccounts Accounts() const {
@@ -80,7 +77,7 @@ class PhasesSeen {
     if (before_ > 0) seen.grown += now - before_;
     seen.last = before_ = now;
     seen.peak = std::max(seen.peak, BytesIn(line, "memory_peak"));
-    seen.seconds += NumberOf(line, "seconds");
+    seen.seconds += AmountIn(line, "seconds");
     return seen;
   }
 
