@@ -80,9 +80,4 @@ std::vector<std::string> Gather(ProcessGroup& group, const std::string& text) {
   return texts;
 }
 
-std::int64_t Least(ProcessGroup& group, std::int64_t number) {
-  const auto numbers = GatherOne(group, number);
-  return *std::min_element(numbers.begin(), numbers.end());
-}
-
 }  // namespace medley

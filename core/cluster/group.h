@@ -76,7 +76,5 @@ void Barrier(ProcessGroup& group);
 std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t from = 0);
 // Every process's, in the order of ranks.
 std::vector<std::string> Gather(ProcessGroup& group, const std::string& text);
-// The least of every process's.
-std::int64_t Least(ProcessGroup& group, std::int64_t number);
 
 }  // namespace medley

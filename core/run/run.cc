@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -73,7 +74,8 @@ void TakeBudget(Run& run) {
   // Of a machine's memory that nobody divided each of its processes has a part; and all have what the least
   // has.
   if (run.device.is_cpu() && !run.budget.asked) run.budget.bytes /= run.cluster->place().local_size;
-  run.budget.bytes = Least(run.cluster->group(), run.budget.bytes);
+  for (const auto& [bytes] : GatherMessages(run.cluster->group(), std::tuple(run.budget.bytes)))
+    run.budget.bytes = std::min(run.budget.bytes, bytes);
   if (run.device.is_cpu()) return;
   run.budget.bytes = EnforceBudget(run.budget, run.device);
 }

@@ -17,18 +17,13 @@ namespace medley {
 bool Blame::Drops() const { return setting_.config.on_task_error == "drop"; }
 
 Blame::Verdict Blame::Judge(const std::vector<Draw>& draws, Failure failure) {
-  // What several processes agreed on is the same on all; what each would find out by itself may not be.
-  if (!setting_.alone) {
-    setting_.attempt.TakeBack();
-    const std::optional<Failure> end = TaskFailed(TaskOf(failure, draws), failure);
-    return end ? Verdict(*end) : DroppedTask();
-  }
-  // Other failures name their task, and where the run ends nobody else asks.
-  const bool asked = failure.out_of_memory || Drops();
-  std::string culprit;
+  // Other failures name their task, and where the run ends nobody else asks. What several processes agreed on
+  // is the same on all; what each would find out by itself may not be.
+  const bool asked = setting_.alone && (failure.out_of_memory || Drops());
+  std::string culprit = setting_.alone ? "" : TaskOf(failure, draws);
   try {
     if (asked) culprit = FindCulprit(draws);
-    if (failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
+    if (setting_.alone && failure.out_of_memory) AddMemoryHint(failure, culprit, draws);
   } catch (const Interrupted&) {
     setting_.attempt.TakeBack();
     return InterruptedStep();

@@ -6,6 +6,7 @@
 #include <medley/base/durable_file.h>
 
 namespace medley {
+
 bool Rounds::Any(bool own) {
   bool any = false;
   Exchanging([&] {
@@ -54,8 +55,7 @@ void Rounds::AllOrNone(const std::function<void()>& work) {
 }
 
 Failure Rounds::FirstOf(const std::optional<Failure>& own) {
-  const std::vector<std::int64_t> said = own ? ToWire(*own) : std::vector<std::int64_t>();
-  const auto all = GatherLists(cluster_.group(), said);
+  const auto all = GatherLists(cluster_.group(), own ? ToWire(*own) : std::vector<std::int64_t>());
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty()) continue;
     auto failure = FromWire<Failure>(all[rank]);

@@ -6,9 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include <medley/base/clock.h>
 #include <medley/base/file_digest.h>
-#include <medley/base/interrupt.h>
 #include <medley/cluster/roll_call.h>
 
 namespace medley {
@@ -255,16 +253,6 @@ void StepOfSeveral::ReadClock() {
 }
 
 }  // namespace
-
-StepAgreement::~StepAgreement() = default;
-
-std::optional<Failure> StepAgreement::Close(std::optional<Failure> own, const std::string&, StepLosses&) {
-  return own;
-}
-
-double StepAgreement::clock() const { return SteadySeconds(); }
-
-bool StepAgreement::TakeSaveRequest() { return medley::TakeSaveRequest(); }
 
 std::unique_ptr<StepAgreement> MakeStepAgreement(const AgreementSetting& setting) {
   if (setting.exchange == nullptr) return std::make_unique<StepAgreement>();

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/clock.h>
+#include <medley/base/interrupt.h>
 #include <medley/cluster/cluster.h>
 #include <medley/cluster/gradient_exchange.h>
 #include <medley/curriculum/mixer.h>
@@ -28,7 +30,7 @@ namespace medley {
 // stands beside Count: a process has it once a step, or where it failed before, in Close with empty hands.
 class StepAgreement {
  public:
-  virtual ~StepAgreement();
+  virtual ~StepAgreement() = default;
 
   // Before the rows of a step, counted from 1.
   virtual void Begin(std::int64_t) {}
@@ -39,8 +41,9 @@ class StepAgreement {
   // After the last backward of all rows, or where this process failed: adds up the sums, and in the
   // parameters the gradients. What it returns is the same on all; gradients are undefined then. `running`:
   // whose draw was being computed. Throws as Count does.
-  virtual std::optional<Failure> Close(std::optional<Failure> own, const std::string& running,
-                                       StepLosses& losses);
+  virtual std::optional<Failure> Close(std::optional<Failure> own, const std::string&, StepLosses&) {
+    return own;
+  }
   // The optimizer took a step: the next one compares what came out.
   virtual void Updated() {}
 
@@ -51,10 +54,10 @@ class StepAgreement {
 
   // What reaches one of them from outside, the same on all as of the last step. Seconds: also as of
   // ReadClock, which all call between two steps.
-  virtual double clock() const;
+  virtual double clock() const { return SteadySeconds(); }
   virtual void ReadClock() {}
   // A save was asked for, of any of them: true once.
-  virtual bool TakeSaveRequest();
+  virtual bool TakeSaveRequest() { return medley::TakeSaveRequest(); }
   // The guard says that this process's next step may be the last. True where any said so.
   void Warn() { warned_ = true; }
   virtual bool TakeWarning() { return std::exchange(warned_, false); }

@@ -25,20 +25,16 @@ std::vector<std::int64_t> InCoarserUnits(std::vector<std::int64_t> costs) {
   return costs;
 }
 
-std::vector<CostedDraw> InCoarserUnits(std::vector<CostedDraw> draws) {
-  std::vector<std::int64_t> costs;
-  for (const CostedDraw& draw : draws) costs.push_back(draw.cost_per_row);
-  costs = InCoarserUnits(std::move(costs));
-  for (std::size_t i = 0; i < draws.size(); ++i) draws[i].cost_per_row = costs[i];
-  return draws;
-}
-
 }  // namespace
 
 // The draws lie behind each other on a line, the longest first, each as long as its cost; the line is cut
 // into even parts, each cut moved to the nearest border of two rows.
 std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed, std::int64_t ranks) {
-  const std::vector<CostedDraw> draws = InCoarserUnits(costed);
+  std::vector<std::int64_t> costs;
+  for (const CostedDraw& draw : costed) costs.push_back(draw.cost_per_row);
+  costs = InCoarserUnits(std::move(costs));
+  std::vector<CostedDraw> draws = costed;
+  for (std::size_t i = 0; i < draws.size(); ++i) draws[i].cost_per_row = costs[i];
   std::vector<std::vector<Draw>> pieces(static_cast<std::size_t>(ranks));
   const auto cost_of = [](const CostedDraw& draw) { return draw.draw.rows * draw.cost_per_row; };
   std::vector<const CostedDraw*> longest;

@@ -42,9 +42,11 @@ TEST(Group, GathersBroadcastsAndScatters) {
     group.ReduceScatter(own, at::arange(6).to(at::kFloat));
     EXPECT_TRUE(
         at::equal(own, at::tensor({6.F * static_cast<float>(rank), 6.F * static_cast<float>(rank) + 3})));
-    EXPECT_EQ(Least(group, 10 - group.rank()), 8);
-    EXPECT_EQ(Broadcast(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1),
-              std::string("a\0b", 3));
+    const auto lists =
+        GatherLists(group, std::vector<std::int64_t>(static_cast<std::size_t>(group.rank()), 7));
+    EXPECT_EQ(lists, (std::vector<std::vector<std::int64_t>>{{}, {7}, {7, 7}}));
+    EXPECT_EQ(GatherMessages(group, std::tuple(rank)), (std::vector<std::tuple<double>>{0, 1, 2}));
+    EXPECT_EQ(Broadcast(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1), std::string("a\0b", 3));
     EXPECT_EQ(Broadcast(group, ""), "");
     EXPECT_EQ(Gather(group, std::string(static_cast<std::size_t>(group.rank()), 'x')),
               (std::vector<std::string>{"", "x", "xx"}));
@@ -82,7 +84,6 @@ TEST(Group, AProcessAloneGetsBackWhatItGave) {
   EXPECT_TRUE(cluster.alone() && cluster.is_first());
   EXPECT_EQ(Broadcast(cluster.group(), "text"), "text");
   EXPECT_EQ(Gather(cluster.group(), "text"), std::vector<std::string>{"text"});
-  EXPECT_EQ(Least(cluster.group(), 3), 3);
   int calls = 0;
   cluster.FirstAlone([&] { ++calls; });
   EXPECT_EQ(calls, 1);
