@@ -41,7 +41,8 @@ class StepAgreement {
   // After the last backward of all rows, or where this process failed: adds up the sums, and in the
   // parameters the gradients. What it returns is the same on all; gradients are undefined then. `running`:
   // whose draw was being computed. Throws as Count does.
-  virtual std::optional<Failure> Close(std::optional<Failure> own, const std::string&, StepLosses&) {
+  virtual std::optional<Failure> Close(std::optional<Failure> own, const std::string& /*running*/,
+                                       StepLosses&) {
     return own;
   }
   // The optimizer took a step: the next one compares what came out.
