@@ -99,14 +99,8 @@ Batch LoadedTask::SampleWithPlace(const RowRange& rows) const {
   if (rows.count <= 1) return WithPlaceOfData([&] { return sample(rows); });
   try {
     return sample(rows);
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::AcceleratorError&) {
-    throw;
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const std::exception&) {
-    for (std::int64_t row = 0; row < rows.count; ++row)
+  } catch (const std::exception& error) {
+    for (std::int64_t row = 0; row < rows.count && !Passes(error); ++row)
       WithPlaceOfData([&] { return sample(rows.Part(row, 1)); });
     throw;
   }

@@ -37,24 +37,27 @@ class GlobalStateGuard {
   int threads_;
 };
 
-// Calls it, and gives what it throws other words, by `words(what)`. Out of memory passes unchanged, for who
-// can help it, and so do an interrupt and a device that failed, for which nobody can. What is neither
+// Out of memory passes a plugin's call unchanged, for who can help it, and so do an interrupt and a device
+// that failed, for which nobody can.
+inline bool Passes(const std::exception& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr ||
+         dynamic_cast<const Interrupted*>(&error) != nullptr;
+}
+
+// Calls it, and gives what it throws, and does not pass, other words, by `words(what)`. What is neither
 // medley's nor libtorch's is `strangers(what)` to throw.
 template <typename Fn, typename Words, typename Strangers>
 auto WithOtherWords(Fn&& fn, const Words& words, const Strangers& strangers) {
   try {
     return std::forward<Fn>(fn)();
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const c10::AcceleratorError&) {
-    throw;
-  } catch (const Interrupted&) {
-    throw;
   } catch (const c10::Error& e) {
+    if (Passes(e)) throw;
     throw Error(words(e.what_without_backtrace()));
   } catch (const InputError& e) {
     throw InputError(words(e.what()));
   } catch (const Error& e) {
+    if (Passes(e)) throw;
     throw Error(words(e.what()), e.code());
   } catch (const std::exception& e) {
     strangers(e.what());
