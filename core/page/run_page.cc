@@ -37,7 +37,7 @@ RunPage MakeRunPage(const PageRequest& request) {
   }
   RunPage page{.text = kPage, .is_over = runs.at(0).at("is_over")};
   for (std::size_t other = 1; other < request.runs.size(); ++other) {
-    for (std::string& words : UnlikeRows(request.runs[0], request.runs[other]))
+    for (std::string& words : UnlikeRowsWords(request.runs[0], request.runs[other]))
       page.unlike.push_back(std::move(words));
   }
   runs.at(0)["unlike_rows"] = page.unlike;

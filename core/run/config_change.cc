@@ -10,6 +10,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/config/run_config.h>
 
@@ -108,9 +109,9 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
     }
     return names;
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(checkpoint.string() + " does not say which tasks were trained: " + error.what());
+    throw InputError(Printable(checkpoint) + " does not say which tasks were trained: " + error.what());
   } catch (const std::out_of_range& error) {
-    throw InputError(checkpoint.string() + " does not say which tasks were trained: " + error.what());
+    throw InputError(Printable(checkpoint) + " does not say which tasks were trained: " + error.what());
   }
 }
 

@@ -22,6 +22,7 @@
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
 #include <medley/base/next_command.h>
+#include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/weights/pretrained_config.h>
 
@@ -239,7 +240,7 @@ std::vector<InputChange> AllowChanged(ordered_json& before, const ordered_json& 
     if (std::none_of(inputs.begin(), inputs.end(), is_named)) {
       std::set<std::string> paths;
       for (const InputChange& input : inputs) paths.insert(DisplayPath(input.path));
-      throw InputError("--allow-changed " + file.string() + ": " + run.string() +
+      throw InputError("--allow-changed " + Printable(file) + ": " + Printable(run) +
                        " is not made from it. Expected one of: " + Listed(paths));
     }
     for (const InputChange& input : inputs) {

@@ -45,7 +45,7 @@ ordered_json EvalSeedIn(const ordered_json& config) {
   return seed == nullptr ? ordered_json(0) : *seed;
 }
 
-std::vector<std::string> UnlikeRows(const fs::path& run, const fs::path& other) {
+std::vector<std::string> UnlikeRowsWords(const fs::path& run, const fs::path& other) {
   struct Side {
     ordered_json config;
     DataRules rules;

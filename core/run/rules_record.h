@@ -23,6 +23,7 @@ nlohmann::ordered_json EvalSeedIn(const nlohmann::ordered_json& config);
 
 // Why scores of two runs are of unlike rows, in a line for each reason; none where they are not, as far as
 // their records know.
-std::vector<std::string> UnlikeRows(const std::filesystem::path& run, const std::filesystem::path& other);
+std::vector<std::string> UnlikeRowsWords(const std::filesystem::path& run,
+                                         const std::filesystem::path& other);
 
 }  // namespace medley

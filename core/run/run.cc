@@ -17,6 +17,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/libraries.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
@@ -207,7 +208,7 @@ std::map<std::string, std::string> DroppedIn(const fs::path& checkpoint) {
   try {
     return ReadSection(checkpoint, "progress").at("dropped").get<std::map<std::string, std::string>>();
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(checkpoint.string() + " does not say which tasks were dropped: " + error.what());
+    throw InputError(Printable(checkpoint) + " does not say which tasks were dropped: " + error.what());
   }
 }
 
@@ -227,7 +228,7 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
   MovePlugins(moved, old_record);
   for (const std::string& words : MoveWords(moved, old_record, record)) console.Say(words);
   for (const std::string& change : CompareRecord(old_record, record, run.NamedTasks(), directory))
-    console.Warn("changed since " + directory.string() + " was trained: " + change);
+    console.Warn("changed since " + Printable(directory) + " was trained: " + change);
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   return trained;
 }
@@ -242,8 +243,8 @@ void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console
   const auto found =
       ReadNewest(directory, console, [&](const fs::path& checkpoint) { Take(trained, checkpoint, kind); });
   if (!found)
-    throw InputError(directory.string() + " holds no checkpoint yet. Train it first: medley resume " +
-                     directory.string());
+    throw InputError(Printable(directory) + " holds no checkpoint yet. Train it first: medley resume " +
+                     ShellWord(directory.string()));
   console.Say((trained.averaged ? "averaged parameters of step " : "parameters of step ") +
               std::to_string(found->facts.step) + " from " + found->path.string());
   trained.step = found->facts.step;
@@ -280,15 +281,11 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
                       const NamedPlugins& plugins, RunState state, const std::optional<WeightsText>& weights,
                       const std::vector<fs::path>& changed) {
   RunFiles files(config, overrides, changed);
-  const std::vector<fs::path> paths =
-      ConfirmPlugins(plugins, config, files.Plugins(PluginPaths(config, overrides), plugins.paths));
-  RunInputs inputs{Registry::Scan({.paths = paths}), {}};
-  inputs.registry.RequireNamed();
-  files.Find(inputs.registry);
-  inputs.moved = files.moved();
+  ConfigPlugins found = ScanPlugins(config, plugins, files);
+  RunInputs inputs{.registry = std::move(found.registry), .checked = {}, .moved = files.moved()};
   inputs.checked =
       CheckRun(config, files.overrides(), inputs.registry, state, weights, Locks::kHold, files.of_model());
-  inputs.checked.run.plugin_path = paths;  // the saved config then finds them again
+  inputs.checked.run.plugin_path = std::move(found.paths);  // the saved config then finds them again
   if (state == RunState::kBegins) inputs.rules = RulesOfNewRun(inputs.checked.run, inputs.registry);
   return inputs;
 }
@@ -389,7 +386,7 @@ std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, C
                            const Adapters& adapters) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
-    throw InputError("init_from.run: " + from.run.string() + " is not a directory");
+    throw InputError("init_from.run: " + Printable(from.run) + " is not a directory");
   TakenWeights parameters;
   fs::path taken = from.run;
   const auto take = [&](const fs::path& checkpoint) {
@@ -400,12 +397,12 @@ std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, C
     take(taken);
   } else {
     const auto found = ReadNewest(from.run, console, take);
-    if (!found) throw InputError("init_from.run: " + from.run.string() + " holds no checkpoint");
+    if (!found) throw InputError("init_from.run: " + Printable(from.run) + " holds no checkpoint");
     taken = found->path;
   }
   weights.Round();
   return "took " + std::to_string(parameters.count) + " of " + std::to_string(weights.list().size()) +
-         " parameters from " + taken.string() +
+         " parameters from " + Printable(taken) +
          (parameters.adapters.empty() ? "" : "; " + parameters.adapters);
 }
 

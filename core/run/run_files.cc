@@ -10,6 +10,7 @@
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
 #include <medley/base/next_command.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/plugin/registry.h>
@@ -76,19 +77,23 @@ const ordered_json* InputIn(const ordered_json& record, const std::string& key) 
   return input != inputs->end() && input->is_object() && input->size() > 1 ? &*input : nullptr;
 }
 
-// Of a file that cannot be looked at, nothing is known.
-std::optional<InputChange> ContentsAt(const std::string& key, const ordered_json& known,
-                                      const fs::path& path) try {
-  return CompareInput(key, known, InputAt(path));
+// Where it has the contents that are known. Of a file that cannot be looked at, nothing is known.
+std::optional<InputChange> SameAt(const std::string& key, const ordered_json& known,
+                                  const fs::path& path) try {
+  InputChange found = CompareInput(key, known, InputAt(path));
+  return found.any() ? std::nullopt : std::optional(std::move(found));
 } catch (const Error&) {
   return std::nullopt;
 } catch (const fs::filesystem_error&) {
   return std::nullopt;
 }
 
-bool HasContents(const std::string& key, const ordered_json& known, const fs::path& path) {
-  const std::optional<InputChange> found = ContentsAt(key, known, path);
-  return found && !found->any();
+// Of what is there, and is not the one that is looked for, or may not be looked at.
+std::string OtherWords(const fs::path& place) {
+  std::error_code ignored;
+  const std::string problem = fs::is_directory(place, ignored) ? DirectoryProblem(place) : FileProblem(place);
+  return "\n    " +
+         (problem.empty() ? Printable(RealPlace(place)) + " is there, with other contents" : problem);
 }
 
 // The libraries that a record has below a path, or at it.
@@ -200,7 +205,7 @@ void RunFiles::TakeUncompared(const std::string& key, const fs::path& from, cons
   Take(key, from, to);
   moved_.uncompared.insert(key);
   moved_.words.push_back(
-      key + ": " + from.string() + " is not there; " + RealPlace(to).string() +
+      key + ": " + Printable(from) + " is not there; " + Printable(RealPlace(to)) +
       " is taken for it, and no record tells what was in it: where another one is meant, name it, " + key +
       "=PATH");
 }
@@ -208,22 +213,24 @@ void RunFiles::TakeUncompared(const std::string& key, const fs::path& from, cons
 void RunFiles::FindInput(const std::string& key, const fs::path& path) {
   const ordered_json* known = InputIn(record_, key);
   const bool is_there = !IsGone(path);
-  if (is_there && (!is_elsewhere_ || known == nullptr || HasContents(key, *known, path))) return;
+  if (is_there && (!is_elsewhere_ || known == nullptr || SameAt(key, *known, path))) return;
   std::string others;
   for (const fs::path& place : PlacesOf(key, path)) {
-    if (!IsThere(place)) continue;
-    if (known == nullptr) return TakeUncompared(key, path, place);
-    const std::optional<InputChange> found = ContentsAt(key, *known, RealPlace(place));
-    const bool is_same = found && !found->any();
-    if (is_same || MayChange(place)) {
+    if (IsGone(place)) continue;
+    if (known == nullptr && IsThere(place)) return TakeUncompared(key, path, place);
+    std::optional<InputChange> same = known == nullptr ? std::nullopt : SameAt(key, *known, RealPlace(place));
+    if (same || MayChange(place)) {
       Take(key, path, place);
-      if (is_same) moved_.same.push_back(found->MoveWords());
+      if (!same) return;
+      same->from = path.string();  // the record may be newer than the config
+      moved_.same.push_back(same->MoveWords());
       return;
     }
-    others += "\n    " + RealPlace(place).string() + " is there, with other contents";
+    others += OtherWords(place);
   }
   if (is_there) return;  // with other contents, which is said where they are compared
-  missing_ += "\n  " + key + ": " + path.string() + " is not there" + others + "\n    " + search_.Words(path);
+  missing_ +=
+      "\n  " + key + ": " + Printable(path) + " is not there" + others + "\n    " + search_.Words(path);
 }
 
 // Folders that a run needs only until its first checkpoint, and a lock: no record tells what is in them.
@@ -247,18 +254,24 @@ void RunFiles::FindPublished(const fs::path& model) {
     const fs::path then = known == nullptr ? folder : fs::path(known->value("path", "")).parent_path();
     std::vector<fs::path> places = search_.PlacesOf(folder);
     for (fs::path& place : search_.PlacesOf(then)) places.push_back(std::move(place));
+    std::string others;
     const auto found = std::find_if(places.begin(), places.end(), [&](const fs::path& place) {
       const fs::path config = place / kPretrainedConfigFile;
-      return IsThere(config) && (known == nullptr || HasContents("pretrained", *known, config));
+      if (IsGone(config)) return false;
+      if (known == nullptr ? IsThere(config) : SameAt("pretrained", *known, config).has_value()) return true;
+      const std::string words = OtherWords(config);
+      if (others.find(words) == others.npos) others += words;
+      return false;
     });
     if (found == places.end()) {
-      missing_ += "\n  " + group + ".pretrained of " + DisplayPath(model) + ": " + folder.string() +
-                  " is not there\n    " + search_.Words(then);
+      missing_ += "\n  " + key + " of " + DisplayPath(model) + ": " + folder.string() + " is not there" +
+                  others + "\n    " + search_.Words(then) +
+                  "\n    To name it: write it there, and --allow-changed " + ShellWord(DisplayPath(model));
       continue;
     }
     of_model_.push_back(key + "=" + RealPlace(*found).string());
-    moved_.words.push_back(key + " of the model: " + folder.string() + " is now " +
-                           RealPlace(*found).string() +
+    moved_.words.push_back(key + " of the model: " + Printable(folder) + " is now " +
+                           Printable(RealPlace(*found)) +
                            (known == nullptr ? ", and nothing was compared" : ", with the same config.json"));
   }
 }
@@ -326,9 +339,9 @@ std::vector<fs::path> RunFiles::Plugins(std::vector<fs::path> paths, const std::
     if (!place.empty()) {
       now.push_back(RealPlace(place));
       search_.Moved(path, place);
-      moved_.words.push_back("plugin_path: " + path.string() + " is now " + RealPlace(place).string());
+      moved_.words.push_back("plugin_path: " + Printable(path) + " is now " + Printable(RealPlace(place)));
     } else if (!brought_any || !named.empty()) {
-      moved_.words.push_back("plugin_path: " + path.string() + " is not there, and is left out");
+      moved_.words.push_back("plugin_path: " + Printable(path) + " is not there, and is left out");
     } else {
       throw InputError("plugin_path: " + path.string() + ", which brought plugins of " + DisplayPath(run_) +
                        ", is not there; " + search_.Words(path) +

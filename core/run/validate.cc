@@ -180,6 +180,15 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   return checked;
 }
 
+ConfigPlugins ScanPlugins(const std::filesystem::path& config, const NamedPlugins& named, RunFiles& files) {
+  std::vector<std::filesystem::path> paths =
+      ConfirmPlugins(named, config, files.Plugins(PluginPaths(config, files.overrides()), named.paths));
+  Registry registry = Registry::Scan({.paths = paths});
+  registry.RequireNamed();
+  files.Find(registry);
+  return {std::move(paths), std::move(registry)};
+}
+
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,
                                                const std::vector<std::string>& overrides) {
   Diagnostics ignored;

@@ -11,8 +11,10 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/mixer.h>
+#include <medley/plugin/confirmed_paths.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
+#include <medley/run/run_files.h>
 
 namespace medley {
 
@@ -51,6 +53,14 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 using AlsoCheck = std::function<void(ConfigFile& file, const Curriculum& curriculum)>;
 Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const ModelInfo& model,
                      const Registry& registry, WeightsOf whose, const AlsoCheck& also);
+
+// The plugins that were named and those that the config names, which must have been confirmed; `files`, of
+// that config, then knows what lies elsewhere now.
+struct ConfigPlugins {
+  std::vector<std::filesystem::path> paths;
+  Registry registry;
+};
+ConfigPlugins ScanPlugins(const std::filesystem::path& config, const NamedPlugins& named, RunFiles& files);
 
 // The plugin directories that a run config names. Never throws: CheckRun reports what is wrong.
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,

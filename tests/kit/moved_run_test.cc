@@ -1,5 +1,6 @@
 // A run whose project was moved, renamed or copied, all of it or a part, goes on.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
@@ -225,6 +226,12 @@ TEST_F(MovedRun, AnswersWhereverItLies) {
   EXPECT_EQ(JsonAt(scratch_ / "from/run.json").at("data_rules"), JsonAt(run / "run.json").at("data_rules"));
   // After a resume there the record knows more than the config that the run began with.
   ASSERT_EQ(Resume(run).code, ExitCode::kDone);
+  RunFiles files(run / "config.resolved.json", {});
+  const Registry registry = ScanPlugins(run / "config.resolved.json", plugins, files).registry;
+  EXPECT_EQ(CheckRun(run / "config.resolved.json", files.overrides(), registry).run.tokenizer,
+            moved / "texts/small.model");
+  EXPECT_TRUE(Has(files.moved().same.front(), "model: " + (project_ / "model.json").string() + " is now "))
+      << files.moved().same.front();
   again.plugins = plugins;
   const Ended whole = test::ReplayToTheEnd(run, again, scratch_ / "whole");
   EXPECT_EQ(whole.code, ExitCode::kDone) << whole.out;
@@ -243,13 +250,14 @@ TEST_F(MovedRun, NamesWhatIsNowhereWhereItLookedAndHowToNameIt) {
   fs::rename(project_ / "data/lines.jsonl", data);
   fs::rename(gone, scratch_ / "far/words.model");
   WriteText(project_ / "lines.jsonl", Lines(20, "two"));
+  ASSERT_EQ(::mkfifo((project_ / "small.model").c_str(), 0600), 0);
   const Ended refused = Resume(run_);
   EXPECT_EQ(refused.code, ExitCode::kBadInput);
   for (const std::string& words :
        {"tokenizer: " + gone.string() + " is not there",
         "tasks.lines.options.data: " + (project_ / "data/lines.jsonl").string() + " is not there",
         (project_ / "lines.jsonl").string() + " is there, with other contents",
-        std::string("lines.jsonl in "),
+        (project_ / "small.model").string() + " is a FIFO; expected a file", std::string("lines.jsonl in "),
         run_.string() + ", " + (project_ / "runs").string() + ", " + project_.string(),
         "medley resume " + run_.string() + " KEY=FILE"})
     EXPECT_TRUE(Has(refused.out, words)) << words << "\n" << refused.out;

@@ -89,12 +89,11 @@ void ValidateOther(const std::string& kind, const ValidateArguments& arguments) 
 }
 
 void ValidateRun(const ValidateArguments& arguments) {
-  const std::string& config = arguments.config;
-  const std::vector<std::string>& overrides = arguments.overrides;
-  const Registry registry =
-      Registry::Scan({.paths = ConfirmPlugins(arguments.plugins, config, PluginPaths(config, overrides))});
-  registry.RequireNamed();
-  const CheckedRun checked = CheckRun(config, overrides, registry);
+  RunFiles files(arguments.config, arguments.overrides);
+  const Registry registry = ScanPlugins(arguments.config, arguments.plugins, files).registry;
+  for (const std::string& words : files.moved().AllWords()) std::cerr << words << '\n';
+  const CheckedRun checked = CheckRun(arguments.config, files.overrides(), registry, RunState::kBegins,
+                                      std::nullopt, Locks::kHold, files.of_model());
   CheckDataFiles(checked.run, checked.curriculum, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
   if (!threads.empty()) std::cerr << "warning: " << threads << '\n';

@@ -140,10 +140,7 @@ void CheckDiff(const fs::path& directory, const Curriculum& before, const std::s
                const StagePlace& place) {
   const fs::path file = fs::absolute(directory) / kRunWeights, config = NewestConfig(directory);
   RunFiles files(config, {"weights=" + file.string()});
-  const std::vector<fs::path> plugins =
-      ConfirmPlugins({}, config, files.Plugins(PluginPaths(config, files.overrides()), {}));
-  const Registry registry = Registry::Scan({.paths = plugins});
-  files.Find(registry);
+  const Registry registry = ScanPlugins(config, {}, files).registry;
   const CheckedRun run = CheckRun(config, files.overrides(), registry, RunState::kBegun,
                                   WeightsText{file, then}, Locks::kHold, files.of_model());
   CheckEdit({file, ReadFile(file, kLargestWeightsFile)}, run.run, run.model->info, registry, WeightsOf::kUser,
