@@ -41,6 +41,10 @@ std::string WithAsManyProcesses(const std::string& command) {
   return "medley launch -n " + *processes + " -- " + command;
 }
 
+std::string ResumeCommand(const std::filesystem::path& run) {
+  return WithAsManyProcesses("medley resume " + ShellWord(run.string()));
+}
+
 void SetNextCommand(std::string_view command) noexcept {
   g_lines_size = 0;
   if (command.empty() || kBeginning.size() + command.size() + 1 > g_lines.size()) return;

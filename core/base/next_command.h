@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,9 @@ std::string ShellWord(std::string_view argument);
 // A command of medley that trains, for as many processes as train here: where `medley launch` started this
 // one, by it.
 std::string WithAsManyProcesses(const std::string& command);
+
+// That which goes on with a run.
+std::string ResumeCommand(const std::filesystem::path& run);
 
 // The command that goes on with what this process does, which stands last on the screen however the process
 // ends. "": there is none so far, or no more. One that is longer than 4 KiB is none: half of it would be

@@ -14,6 +14,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 
 namespace medley {
@@ -108,8 +109,8 @@ std::string NewestCheckpointWords(const fs::path& run) {
   try {
     const std::vector<CheckpointEntry> saved = ListCheckpoints(run);
     if (saved.empty()) return "No step of the run was saved";
-    return "The newest checkpoint is " + Printable(saved.front().path) + "; medley resume " + Printable(run) +
-           " goes on from there";
+    return "The newest checkpoint is " + Printable(saved.front().path) + "; medley resume " +
+           ShellWord(run.string()) + " goes on from there";
   } catch (const std::exception& error) {
     return "The run's checkpoints cannot be listed: " + std::string(error.what());
   }

@@ -8,6 +8,7 @@
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
@@ -36,7 +37,7 @@ void RequireCheckpoint(const std::filesystem::path& run, std::int64_t step, Cons
   } catch (const FileError& error) {
     return console.Warn(std::string("whether the last checkpoint is there cannot be told: ") + error.what());
   }
-  throw Error("step " + std::to_string(step) + " was saved, but " + saved.string() +
+  throw Error("step " + std::to_string(step) + " was saved, but " + Printable(saved) +
               " is not there any more: somebody removed or moved it while the run was trained. " +
               WhatIsLeft(run));
 }
@@ -97,7 +98,7 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
     if (failures_ >= kMostFailures) {
       throw Error(line + ". That was the " + std::to_string(failures_) +
                   "rd time in a row; the run ends here. " + WhatIsLeft(setting_.run) +
-                  ": mend what is wrong, then medley resume " + Printable(setting_.run));
+                  ": mend what is wrong, then medley resume " + ShellWord(setting_.run.string()));
     }
     console_.Warn(line + ". " + WhatIsLeft(setting_.run) + "; training goes on");
   }

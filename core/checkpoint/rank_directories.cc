@@ -1,10 +1,14 @@
 #include <medley/checkpoint/rank_directories.h>
 
 #include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 
 #include <medley/base/error.h>
+#include <medley/base/printable.h>
+#include <medley/checkpoint/run_directory.h>
 
 namespace medley {
 
@@ -13,6 +17,18 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kRankPrefix = "rank-";
+
+bool HasConfig(const fs::path& directory) {
+  std::error_code error;
+  return fs::exists(directory / "config.resolved.json", error);
+}
+
+bool HasRecord(const fs::path& directory) try {
+  const nlohmann::ordered_json record = ReadRunRecord(directory);
+  return record.is_object() && record.contains("starts");
+} catch (const std::exception&) {
+  return false;  // no run that anybody could go on with
+}
 
 }  // namespace
 
@@ -35,10 +51,18 @@ fs::path RunHolding(const fs::path& directory) {
   const bool is_of_rank =
       name.starts_with(prefix) && name.size() > prefix.size() &&
       std::all_of(name.begin() + static_cast<std::ptrdiff_t>(prefix.size()), name.end(), is_digit);
+  return is_of_rank && HasConfig(directory.parent_path()) ? directory.parent_path() : directory;
+}
+
+std::optional<fs::path> RunAround(const fs::path& place) {
   std::error_code error;
-  return is_of_rank && fs::exists(directory.parent_path() / "config.resolved.json", error)
-             ? directory.parent_path()
-             : directory;
+  // Through links: the folders that are there, and what is below them.
+  fs::path at = fs::weakly_canonical(place, error);
+  if (error) at = place.lexically_normal();
+  for (;; at = at.parent_path()) {
+    if (HasConfig(at) || HasRecord(at)) return RunHolding(at);
+    if (at == at.parent_path()) return std::nullopt;
+  }
 }
 
 void RefuseDirectoryOfRank(const fs::path& path) {
@@ -48,7 +72,7 @@ void RefuseDirectoryOfRank(const fs::path& path) {
   if (!full.has_filename()) full = full.parent_path();
   const fs::path run = RunHolding(full);
   if (run == full) return;
-  throw InputError(path.string() + " is the folder of one process of the run " + run.string() +
+  throw InputError(Printable(path) + " is the folder of one process of the run " + Printable(run) +
                    ": it holds what that process said, and no run. Name the run: " + run.string());
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace medley {
@@ -16,6 +17,9 @@ std::vector<std::filesystem::path> DirectoriesOfOthers(const std::filesystem::pa
 // The run whose process with another rank keeps what is its own in `directory`; else that itself. Of a whole
 // path.
 std::filesystem::path RunHolding(const std::filesystem::path& directory);
+// The run that the place lies in, or is: the nearest folder with a resolved config, or with a run's record (a
+// run.json of people's own is a config). `place` is absolute and need not be there.
+std::optional<std::filesystem::path> RunAround(const std::filesystem::path& place);
 // An InputError where the path is, or would be, one of those of a run: people mean the run.
 void RefuseDirectoryOfRank(const std::filesystem::path& path);
 

@@ -98,7 +98,7 @@ bool HoldsRun(const fs::path& path) {
 void RefuseRun(const fs::path& path) {
   if (!HoldsRun(path)) return;
   throw InputError(Printable(path) + " already holds a run. To go on with it: medley resume " +
-                   Printable(path) + ". To start anew: choose another --out");
+                   ShellWord(path.string()) + ". To start anew: choose another --out");
 }
 
 // Whether medley plan wrote it: with it a run may begin.
@@ -173,9 +173,9 @@ fs::path NewestConfigOf(const fs::path& run) {
   int next = 0;
   while (next < 2 && !fs::exists(ConfigPath(run, next))) ++next;
   if (next == 2) {
-    throw InputError(run.string() +
+    throw InputError(Printable(run) +
                      " holds no run (it has no config.resolved.json). Start one: medley train CONFIG --out " +
-                     run.string());
+                     ShellWord(run.string()));
   }
   while (fs::exists(ConfigPath(run, next + 1))) ++next;
   return ConfigPath(run, next);
@@ -205,8 +205,9 @@ std::string MendConfig(const fs::path& run) {
       if (config == manifest.facts.end() || !config->is_object()) continue;
       const fs::path aside = RenameAside(newest, newest.filename().string());
       ReplaceFile(newest, JsonText(*config, 2) + "\n");
-      return newest.string() + " is damaged: " + problem + "; it is now " + aside.filename().string() +
-             ", and the config that " + entry.path.filename().string() + " was trained with takes its place";
+      return Printable(newest) + " is damaged: " + problem + "; it is now " + Printable(aside.filename()) +
+             ", and the config that " + Printable(entry.path.filename()) +
+             " was trained with takes its place";
     } catch (const Error& error) {
       if (!IsDamage(error)) throw;
     }
@@ -223,7 +224,7 @@ std::vector<std::string> SetStrangersAside(const fs::path& run) {
     const bool is_folder = TypeOf(path) == fs::file_type::directory;
     const bool leads_nowhere = TypeOf(path) == fs::file_type::symlink && !fs::exists(path, ignored);
     if (is_folder || leads_nowhere)
-      words.push_back(path.string() + " is no file; it is now " +
+      words.push_back(Printable(path) + " is no file; it is now " +
                       RenameAside(path, name).filename().string());
   }
   return words;
@@ -299,7 +300,8 @@ std::string SetDamagedRecordAside(const fs::path& run) {
   if (problem.empty()) return "";
   const fs::path aside = RenameAside(path, kRecordFile);
   if (rest.is_object()) ReplaceRunRecord(run, rest);
-  return path.string() + " is damaged: " + problem + "; it is now " + aside.filename().string() + ", and " +
+  return Printable(path) + " is damaged: " + problem + "; it is now " + Printable(aside.filename()) +
+         ", and " +
          (rest.is_object()
               ? "what can be read of it goes on"
               : "the next one says what this start knows: not when the run was started and with "
@@ -371,7 +373,7 @@ void RunDirectory::RequireConfig() const {
   try {
     NewestConfigOf(path_);
   } catch (const InputError&) {
-    throw Error(path_.string() +
+    throw Error(Printable(path_) +
                 " has lost its config.resolved.json: somebody removed or moved files of the run while it was "
                 "trained, and no resume goes on without it. Restore them from a copy, or start the run anew");
   }
@@ -400,7 +402,7 @@ void RunDirectory::WriteRecord(ordered_json record) const {
 fs::path NewestConfig(const fs::path& run) {
   fs::path newest = NewestConfigOf(run);
   if (const std::string problem = ConfigProblem(newest); !problem.empty())
-    throw InputError(newest.string() + " is damaged: " + problem + ". medley resume " +
+    throw InputError(Printable(newest) + " is damaged: " + problem + ". medley resume " +
                      ShellWord(run.string()) +
                      " takes the config of the newest checkpoint for it; or restore it from a copy");
   return newest;
@@ -423,11 +425,14 @@ void RecordEnd(const fs::path& run, std::int64_t step, const std::string& why) {
   ReplaceRunRecord(run, record);
 }
 
+fs::path FreePath(const fs::path& path) {
+  fs::path free = path;
+  for (int n = 2; fs::exists(free); ++n) free = path.string() + "-" + std::to_string(n);
+  return free;
+}
+
 fs::path DefaultRunPath(const fs::path& config) {
-  const fs::path base = fs::path("runs") / (config.stem().string() + "-" + TimeForName());
-  fs::path path = base;
-  for (int n = 2; fs::exists(path); ++n) path = base.string() + "-" + std::to_string(n);
-  return path;
+  return FreePath(fs::path("runs") / (config.stem().string() + "-" + TimeForName()));
 }
 
 }  // namespace medley

@@ -83,6 +83,8 @@ void ReplaceRunRecord(const std::filesystem::path& run, const nlohmann::ordered_
 // Notes there, in the newest of its "starts", that the run is over: "ended": {step, why}. For who looks at
 // it; nothing depends on it. Does nothing where there is no start.
 void RecordEnd(const std::filesystem::path& run, std::int64_t step, const std::string& why);
+// The path itself where nothing is there, else PATH-2, PATH-3 ...
+std::filesystem::path FreePath(const std::filesystem::path& path);
 // runs/<config>-<time>, in the working directory; free.
 std::filesystem::path DefaultRunPath(const std::filesystem::path& config);
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <medley/base/interrupt.h>
+
 namespace medley {
 
 std::string C10dWords(const std::exception& error) {
@@ -62,6 +64,7 @@ void BackendGroup::TellOfPeers(const std::function<void()>& call) const {
     const bool in_vain = std::chrono::steady_clock::now() - begin >= timeout_;
     const std::string within = " within " + std::to_string(timeout_.count() / 1000) + " s";
     std::string who = !peers_ ? "" : in_vain ? peers_->WhoHangs() : peers_->WhoEnded();
+    if (peers_ && peers_->AreToStop()) throw Interrupted();
     if (!who.empty() && in_vain) who += within;
     if (who.empty()) who = "another process of the run ended, or did not answer" + within;
     throw PeerError("rank " + std::to_string(rank()) + " of " + std::to_string(size()) + " cannot go on: " +

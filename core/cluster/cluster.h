@@ -42,6 +42,11 @@ class Cluster {
   // About that, a sentence for people; "" on the CPU.
   const std::string& device_words() const { return device_words_; }
 
+  // Before the first step: this process was asked to stop, and so the others are, where they miss it.
+  void TellThatItStops() {
+    if (peers_) peers_->TellThatItStops();
+  }
+
   // Calls it on the first, and then on the others.
   void FirstAlone(const std::function<void()>& work);
 

@@ -40,12 +40,6 @@ std::string NewKey() {
 
 std::vector<std::uint8_t> StoreBytes(const std::string& text) { return {text.begin(), text.end()}; }
 
-std::string DurationWords(milliseconds time) {
-  const auto seconds = time.count() / 1000;
-  return seconds >= 60 && seconds % 60 == 0 ? std::to_string(seconds / 60) + " min"
-                                            : std::to_string(seconds) + " s";
-}
-
 // While it lives, c10d writes none of its warnings, with stacks, of connections that fail: they are told in
 // words. The number is libc10's, where that has its own log and not glog.
 class QuietC10d {
@@ -88,6 +82,7 @@ class MeetingSearch {
 
  private:
   Meeting Find() {
+    Heed();  // nobody has heard of one that was asked to stop while it started
     tcp_ = OpenStore();
     own_.address = AddressOrNone();
     place_.rank == 0 ? Begin() : Join();
@@ -120,8 +115,8 @@ class MeetingSearch {
     WaitPatiently(time, [this] { Heed(); });
   }
   void SpeakIfDue();
-  std::string Where() const { return place_.host + ":" + std::to_string(place_.port); }
   std::string Words();
+  std::string Limit() const { return std::to_string(terms_.limit / std::chrono::seconds(1)) + " s"; }
   std::string Advice() const;
   void Tell(const std::string& words, ExitCode code);
 
@@ -146,15 +141,16 @@ auto MeetingSearch::Ask(Question question) {
     throw;
   } catch (const std::exception& error) {
     Heed();  // it may be known who went
-    throw PeerError("rank " + std::to_string(place_.rank) + " lost the store at " + Where() + " (" +
+    throw PeerError("rank " + std::to_string(place_.rank) + " lost the store at " + place_.Where() + " (" +
                     C10dWords(error) + "): who kept it ended. Start all processes again");
   }
 }
 
 void MeetingSearch::Heed() {
   if (InterruptRequested()) {
-    Tell(own_.Words() + " was asked to stop before all processes were there", ExitCode::kInterrupted);
-    throw Error("interrupted before all processes were there; nothing was begun", ExitCode::kInterrupted);
+    const std::string words = "before all processes were there: nothing was trained, and nothing is saved";
+    Tell(own_.Words() + " was asked to stop " + words, ExitCode::kInterrupted);
+    throw Error("interrupted " + words, ExitCode::kInterrupted);
   }
   HeedNotes();
   HeedLines();
@@ -189,15 +185,16 @@ void MeetingSearch::HeedLines() {
 void MeetingSearch::SpeakIfDue() {
   if (Clock::now() < speaks_) return;
   speaks_ += terms_.later_words;
-  terms_.say(Words() + " (start_timeout: " + DurationWords(terms_.limit) + ")");
+  terms_.say(Words() + " (start_timeout: " + Limit() + ")");
 }
 
 std::string MeetingSearch::Words() {
   const std::string self = place_.rank == 0 ? "" : "rank " + std::to_string(place_.rank) + ": ";
   if (here_.empty() || !problem_.empty())
-    return self + (place_.rank == 0 && !place_.store_is_kept
-                       ? problem_
-                       : "waits for rank 0 at " + Where() + (problem_.empty() ? "" : " (" + problem_ + ")"));
+    return self +
+           (place_.rank == 0 && !place_.store_is_kept
+                ? problem_
+                : "waits for rank 0 at " + place_.Where() + (problem_.empty() ? "" : " (" + problem_ + ")"));
   std::vector<std::string> here, missing;
   for (std::int64_t rank = 0; rank < place_.size; ++rank) {
     const auto found = here_.find(rank);
@@ -210,14 +207,14 @@ std::string MeetingSearch::Words() {
   std::string words = self + std::to_string(here.size()) + " of " + std::to_string(place_.size) +
                       " processes are here (" + JoinFew(here) + "); ";
   if (missing.empty()) return words + "they connect to each other";
-  return words + "waits for rank " + JoinFew(missing) + " at " + Where();
+  return words + "waits for rank " + JoinFew(missing) + " at " + place_.Where();
 }
 
 std::string MeetingSearch::Advice() const {
   if (std::ssize(here_) == place_.size)
-    return "start_timeout, " + DurationWords(terms_.limit) +
+    return "start_timeout, " + Limit() +
            ", is over: one of them hangs, or two do not reach each other (is a firewall between them?)";
-  return "start_timeout, " + DurationWords(terms_.limit) + ", is over. Start each with its RANK, from 0 to " +
+  return "start_timeout, " + Limit() + ", is over. Start each with its RANK, from 0 to " +
          std::to_string(place_.size - 1) + ", all with WORLD_SIZE=" + std::to_string(place_.size) +
          ", MASTER_ADDR=" + place_.host +
          " (an address of rank 0's machine) and MASTER_PORT=" + std::to_string(place_.port) +
@@ -269,7 +266,7 @@ void MeetingSearch::Begin() {
     if (now != expected && other) {
       const Call call = CallOf(*other);
       if (call.ok())
-        throw InputError(other->LongWords() + " is at " + Where() +
+        throw InputError(other->LongWords() + " is at " + place_.Where() +
                          " already, so this process cannot be rank 0 there too. Give each run a MASTER_PORT "
                          "of its own, and one process of each RANK=0");
     }
@@ -301,7 +298,7 @@ void MeetingSearch::Join() {
 void MeetingSearch::Claim() {
   const Announcement& first = here_.at(0);
   if (const std::string why = WhyAStranger(first, own_); !why.empty())
-    Refuse("this process, " + own_.LongWords() + ", found at " + Where() +
+    Refuse("this process, " + own_.LongWords() + ", found at " + place_.Where() +
            " a run that it does not belong to: " + first.LongWords() + "; " + why +
            ". Give each run a MASTER_PORT of its own; all processes of a run need the same");
   store_ = c10::make_intrusive<c10d::PrefixStore>("medley/" + own_.key, tcp_);
@@ -310,7 +307,7 @@ void MeetingSearch::Claim() {
       Ask([=](c10d::Store& store) { return StoreText(store.compareSet(key, {}, StoreBytes(text))); });
   if (now != text) {
     const auto other = AnnouncementIn(now);
-    Refuse((other ? other->LongWords() : "rank " + std::to_string(own_.rank)) + " is at " + Where() +
+    Refuse((other ? other->LongWords() : "rank " + std::to_string(own_.rank)) + " is at " + place_.Where() +
            " already, so this process (" + own_.host + ", " + std::to_string(own_.pid) +
            ") cannot be it too. Each process needs a RANK of its own, each run a MASTER_PORT of its own");
   }

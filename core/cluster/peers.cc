@@ -13,7 +13,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPeerCall{500}, kPeerSlice{20};
-constexpr const char *kGone = "gone", *kWaits = "waits";
+constexpr const char *kGone = "gone", *kWaits = "waits", *kStops = "stops";
 
 }  // namespace
 
@@ -41,6 +41,7 @@ void Peers::ReadNotes() {
     for (const json& rank : note.contains(kGone) ? note.at(kGone) : none) {
       if (rank.is_number_integer() && rank != own_) told_gone_.insert(rank.get<std::int64_t>());
     }
+    are_to_stop_ = are_to_stop_ || note.contains(kStops);
     if (note.value(kWaits, json()).is_number_integer()) wait_.insert(note.at(kWaits).get<std::int64_t>());
   }
 }
@@ -72,6 +73,11 @@ std::string Peers::WhoEnded(std::chrono::milliseconds limit) {
   const std::set<std::int64_t>& ranks = told_gone_.empty() ? gone_ : told_gone_;
   if (!ranks.empty()) TellAll(json::object({{kGone, ranks}}));
   return Words(ranks, "ended");
+}
+
+void Peers::TellThatItStops() {
+  CallAll();
+  TellAll(json::object({{kStops, own_}}));
 }
 
 std::string Peers::WhoHangs(std::chrono::milliseconds limit) {

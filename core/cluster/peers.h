@@ -27,6 +27,9 @@ class Peers {
   std::string WhoEnded(std::chrono::milliseconds limit = std::chrono::seconds(2));
   // The others were waited for in vain: who does not wait as this one does. Takes `limit` where all do.
   std::string WhoHangs(std::chrono::milliseconds limit = std::chrono::seconds(1));
+  // Lets the others stop too, when they see that this process is gone.
+  void TellThatItStops();
+  bool AreToStop() const { return are_to_stop_; }
 
  private:
   const Announcement& own() const { return all_[static_cast<std::size_t>(own_)]; }
@@ -40,6 +43,7 @@ class Peers {
   std::shared_ptr<Lifeline> lifeline_;
   std::map<std::int64_t, Descriptor> lines_;        // to those that live
   std::set<std::int64_t> gone_, told_gone_, wait_;  // as seen; as told; that told that they wait
+  bool are_to_stop_ = false;                        // one told that it was asked to
 };
 
 }  // namespace medley

@@ -19,6 +19,7 @@ struct RankPlace {
   std::string starter;                          // "torchrun", for words
 
   bool operator==(const RankPlace&) const = default;
+  std::string Where() const { return host + ":" + std::to_string(port); }
 };
 
 // A variable of the environment; nothing where it is not set or empty.

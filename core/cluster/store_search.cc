@@ -91,7 +91,7 @@ StorePtr StoreSearch::OpenAsFirst() {
     const Call call = CallHost();
     if (call.ok() && Comes(listening)) break;
     const std::string problem =
-        "rank 0 runs on " + HostName() + ", and " + Where() + " does not lead there (" +
+        "rank 0 runs on " + HostName() + ", and " + setting_.place.Where() + " does not lead there (" +
         (call.ok() ? "another machine answers, with " + WhoListens(setting_.place.host) : call.problem) +
         "): the others do not find it. MASTER_ADDR has to be an address of rank 0's machine";
     if (call.ok()) throw InputError(problem);
@@ -104,7 +104,8 @@ StorePtr StoreSearch::OpenAsFirst() {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error("the store of the run cannot be opened at " + Where() + ": " + C10dWords(error));
+    throw Error("the store of the run cannot be opened at " + setting_.place.Where() + ": " +
+                C10dWords(error));
   }
 }
 
@@ -135,8 +136,8 @@ StorePtr StoreSearch::OpenAsOther() {
         setting_.tell("what listens there is no store: " + C10dWords(error), false);
         if (++tries == kTries)
           throw InputError(
-              "at " + Where() + " something listens that does not answer as rank 0 of a run (" +
-              C10dWords(error) +
+              "at " + setting_.place.Where() +
+              " something listens that does not answer as rank 0 of a run (" + C10dWords(error) +
               "). Is it another program's port? Give all processes of the run another MASTER_PORT");
       }
     }

@@ -44,7 +44,6 @@ class StoreSearch {
   Call CallHost() const;
   c10::intrusive_ptr<c10d::Store> Try(const std::string& host, bool keeps);
   std::string WhoListens(const std::string& host);
-  std::string Where() const { return setting_.place.host + ":" + std::to_string(setting_.place.port); }
 
   Setting setting_;
 };

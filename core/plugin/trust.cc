@@ -40,7 +40,7 @@ struct Owners {
 class Writable {
  public:
   void Add(const std::filesystem::path& path, mode_t writes, mode_t mode) {
-    said_ += (said_.empty() ? "" : ", ") + path.string() + " may be written by " +
+    said_ += (said_.empty() ? "" : ", ") + Printable(path) + " may be written by " +
              ((writes & S_IWOTH) != 0 ? "everybody" : "its group") + " (mode " + OctalMode(mode & 07777) +
              ")";
     paths_ += " " + path.string();

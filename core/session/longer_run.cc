@@ -8,6 +8,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_count.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/step/schedule.h>
 #include <medley/train/run_hours.h>
@@ -47,7 +48,7 @@ std::optional<FoundCheckpoint> WholeOne(const std::vector<CheckpointEntry>& entr
     return ReadCheckpoint(entry->path);
   } catch (const Error& error) {
     if (!IsDamage(error)) throw;
-    console.Warn(entry->path.string() + " cannot be used: " + error.what());
+    console.Warn(Printable(entry->path) + " cannot be used: " + error.what());
     return std::nullopt;
   }
 }

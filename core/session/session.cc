@@ -5,10 +5,10 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/plan/run_planner.h>
 #include <medley/session/parts.h>
-#include <medley/session/rank_directory.h>
 
 namespace medley {
 namespace {
@@ -22,18 +22,45 @@ fs::path CheckpointsOf(const std::shared_ptr<Cluster>& cluster, const fs::path& 
 
 // What an interrupt leaves is said, and it passes.
 template <typename Work>
-auto BeforeTheFirstStep(const char* what_is_left, Console& console, const Work& work) {
+auto BeforeTheFirstStep(const std::shared_ptr<Cluster>& cluster, const char* what_is_left, Console& console,
+                        const Work& work) {
   try {
     return work();
   } catch (const Interrupted&) {
+    ClusterOf(cluster)->TellThatItStops();
     console.Say(std::string("interrupted before the first step: ") + what_is_left);
     throw;
   }
 }
 
+// What a start reads of the run: its configs, records, weights, plans. The logs of steps are the run's.
+bool IsReadAtStarts(const fs::directory_entry& entry) {
+  const std::string name = entry.path().filename().string();
+  const bool is_log = name.starts_with("metrics") || name.starts_with("timing");
+  return entry.is_regular_file() && !is_log && (name.ends_with(".json") || name.ends_with(".jsonl"));
+}
+
+// Gives every other process copies of what the run was so far, in a folder that is made anew at each start.
+void MakeRankDirectories(const Cluster& cluster, const fs::path& run) {
+  for (const fs::path& own : DirectoriesOfOthers(run)) fs::remove_all(own);
+  for (std::int64_t rank = 1; rank < cluster.place().size; ++rank) {
+    const fs::path own = DirectoryOfRank(run, rank);
+    try {
+      fs::remove_all(own);  // behind one that was missing
+      fs::create_directories(own);
+      for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+        if (IsReadAtStarts(entry)) fs::copy_file(entry.path(), own / entry.path().filename());
+      }
+    } catch (const fs::filesystem_error& error) {
+      throw InputError("the folder of the run's process " + std::to_string(rank) + ", " + Printable(own) +
+                       ", cannot be made: " + error.code().message());
+    }
+  }
+}
+
 std::unique_ptr<SessionParts> BeginSaying(const BeginRequest& request, const fs::path& directory,
                                           const RepeatedRun* repeated, Console& console) {
-  return BeforeTheFirstStep("nothing was trained, and nothing is saved", console,
+  return BeforeTheFirstStep(request.cluster, "nothing was trained, and nothing is saved", console,
                             [&] { return BeginRun(request, directory, repeated, console); });
 }
 
@@ -62,7 +89,8 @@ ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
 std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const fs::path& run) {
   std::shared_ptr<const RunDirectory> directory;
   cluster.FirstAlone([&] {
-    directory = std::make_shared<const RunDirectory>(RunDirectory::Open(RankDirectory(cluster, run)));
+    directory =
+        std::make_shared<const RunDirectory>(RunDirectory::Open(DirectoryOfRank(run, cluster.place().rank)));
     if (cluster.is_first()) MakeRankDirectories(cluster, run);
   });
   return directory;
@@ -74,7 +102,7 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
   for (const std::string& words : directory->mended()) console.Warn(words);
   if (!directory->took_over().empty()) console.Say("took over the stale lock of " + directory->took_over());
   const ResumeStart start{.request = request, .run = CheckpointsOf(request.cluster, run)};
-  ResumedRun resumed = BeforeTheFirstStep("the run is as it was", console,
+  ResumedRun resumed = BeforeTheFirstStep(request.cluster, "the run is as it was", console,
                                           [&] { return ResumeRun(std::move(directory), start, console); });
   if (resumed.parts) SayThatAResumeGoesOn(run);
   return resumed;
@@ -113,6 +141,10 @@ ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const
     }
   }
   directory->RequireConfig();
+  if (code == ExitCode::kInterrupted)
+    console.Say(
+        "what is saved goes on by medley resume as a run of its own, without the resumes and the early "
+        "decay of the one that it repeats; a replay begins anew, in another directory");
   return code;
 }
 
@@ -126,7 +158,7 @@ ExitCode Session::Train(std::int64_t until) {
 void Session::Edit(const std::string& text) {
   if (!parts_)
     throw InputError(
-        "all steps of " + directory_.string() +
+        "all steps of " + Printable(directory_) +
         " are done, so an edit of its weights would change nothing. Resume it with more steps first");
   parts_->trainer.Edit(text);
 }

@@ -4,6 +4,8 @@
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/next_command.h>
+#include <medley/base/printable.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
@@ -11,7 +13,6 @@
 #include <medley/run/run_rules.h>
 #include <medley/run/special_names.h>
 #include <medley/session/parts.h>
-#include <medley/session/rank_directory.h>
 #include <medley/session/same_start.h>
 #include <medley/train/resumed_weights.h>
 #include <medley/update/kept_bytes.h>
@@ -43,7 +44,7 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
   Append(request.allow_unexpected, config.allow_unexpected);
   if (repeated != nullptr) repeated->RequireSame(inputs);
   if (!request.profile.empty() && !config.plan)
-    throw InputError("--profile " + request.profile.string() +
+    throw InputError("--profile " + Printable(request.profile) +
                      ": nothing is planned, because \"plan\" is false. Leave one of them out");
   return inputs;
 }
@@ -52,11 +53,11 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
 FoundWeights BeginWeights(const Run& run, const fs::path& directory, Console& console) {
   const fs::path own = directory / kRunWeights, log = directory / kWeightLog;
   if (TypeOf(log) != fs::file_type::not_found)
-    console.Warn(log.string() + " is not of this run; it is now " +
+    console.Warn(Printable(log) + " is not of this run; it is now " +
                  RenameAside(log, kWeightLog).filename().string());
   const std::string text = WithAbsoluteSchema(run.weights_text, run.config.weights.parent_path());
   ReplaceFile(own, text);
-  console.Say("its weights are a copy, " + own.string() + ": edit that one, also while the run goes on");
+  console.Say("its weights are a copy, " + Printable(own) + ": edit that one, also while the run goes on");
   return {.text = text, .text_of_file = text};
 }
 
@@ -107,9 +108,7 @@ std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   return words;
 }
 
-void SayThatAResumeGoesOn(const fs::path& run) {
-  SetNextCommand(WithAsManyProcesses("medley resume " + ShellWord(run.string())));
-}
+void SayThatAResumeGoesOn(const fs::path& run) { SetNextCommand(ResumeCommand(run)); }
 
 void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t step, bool unevaluated) {
   nlohmann::ordered_json record = RunRecord(run);
@@ -150,8 +149,9 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   std::shared_ptr<const RunDirectory> directory;
   cluster->FirstAlone([&] {
-    ClearRankDirectory(*cluster, at);
-    directory = std::make_shared<const RunDirectory>(RunDirectory::Create(RankDirectory(*cluster, at)));
+    const fs::path own = DirectoryOfRank(at, cluster->place().rank);
+    if (!cluster->is_first()) fs::remove_all(own);  // what an earlier start left
+    directory = std::make_shared<const RunDirectory>(RunDirectory::Create(own));
   });
   const fs::path& path = directory->path();
   console.LogTo(path / kConsoleLog);
@@ -173,7 +173,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
     start.script = repeated->ScriptOf(0);
   }
   RecordStart(run, *directory, 0, false);
-  SayThatAResumeGoesOn(at);
+  if (repeated == nullptr) SayThatAResumeGoesOn(at);  // of one that repeats it would train something else
   return std::make_unique<SessionParts>(directory, std::move(planned), std::move(log), std::move(start),
                                         console);
 }

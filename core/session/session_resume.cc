@@ -5,6 +5,8 @@
 
 #include <medley/base/interrupt.h>
 #include <medley/base/json_text.h>
+#include <medley/base/next_command.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/go_back.h>
 #include <medley/config/config_file.h>
@@ -92,7 +94,7 @@ void SayWhatChanged(Console& console, std::vector<std::string> changes, const Ru
 }
 
 void SayWhatWasRestored(Console& console, const Run& run, const FoundCheckpoint& found) {
-  console.Say("restored step " + std::to_string(found.facts.step) + " from " + found.path.string() + ": " +
+  console.Say("restored step " + std::to_string(found.facts.step) + " from " + Printable(found.path) + ": " +
               std::to_string(run.model->parameters().size()) + " parameters, " +
               std::to_string(run.optimizer->State().size() + run.optimizer->Parts().size()) +
               " tensors of the optimizer, the mixer, the generators");
@@ -256,8 +258,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (read.IsDone()) {
     ReplaceDamagedLog(path, read.weights, console);
     RecordChangedFiles(*directory, start.request, read, step, console);
-    console.Say("all " + std::to_string(step) + " steps are done; to go on: medley resume " + path.string() +
-                " --steps N (N in all)");
+    console.Say("all " + std::to_string(step) + " steps are done; to go on: medley resume " +
+                ShellWord(path.string()) + " --steps N (N in all)");
     return {nullptr, step};
   }
   cluster->FirstAlone(

@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
+#include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/config/run_config.h>
@@ -33,7 +34,7 @@ struct KnownLog {
 
 KnownLog KnownTo(const FoundCheckpoint& from) {
   const auto unusable = [&](const std::string& why) {
-    return InputError(from.path.string() + " does not say where the run is: " + why);
+    return InputError(Printable(from.path) + " does not say where the run is: " + why);
   };
   KnownLog known{.step = from.facts.step,
                  .number = {},
@@ -134,7 +135,7 @@ std::string WriteAnew(const fs::path& directory, const KnownLog& known, const We
   const std::optional<std::string> last = log.LastText();
   if (!last && damaged && !known.begins)
     throw InputError(
-        own.string() + " is missing, and " + kWeightLog + " does not tell what the weights of " +
+        Printable(own) + " is missing, and " + kWeightLog + " does not tell what the weights of " +
         AtStep(known) +
         " were either. Nothing was changed. Restore one of them from a copy, or write the weights that the "
         "run is to go on with to " +
@@ -144,10 +145,10 @@ std::string WriteAnew(const fs::path& directory, const KnownLog& known, const We
       last ? *last : WithAbsoluteSchema(ReadFile(original, kLargestWeightsFile), original.parent_path());
   ReplaceFile(own, text);
   if (last)
-    console.Warn(own.string() + " is missing; it is written anew, as it was taken over last" +
+    console.Warn(Printable(own) + " is missing; it is written anew, as it was taken over last" +
                  (lost ? " of what can be read" : "") + ", and no edit");
   if (!last && damaged)
-    console.Warn(own.string() + " is missing; it is a copy of " + original.string() + " again");
+    console.Warn(Printable(own) + " is missing; it is a copy of " + Printable(original) + " again");
   return text;
 }
 
@@ -185,10 +186,10 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
   } else if (lost && !log.due().empty()) {
     words += "; edits behind it that can be read come again: " + std::to_string(log.due().size());
   }
-  if (weights.damaged) console.Warn(file.string() + " " + problem + "; " + words);
+  if (weights.damaged) console.Warn(Printable(file) + " " + problem + "; " + words);
   if (!has_own) weights.text_of_file = WriteAnew(directory, known, log, weights.damaged, lost, console);
   if (const std::string doubt = Doubt(log, known); !weights.damaged && !doubt.empty())
-    console.Say(file.string() + doubt);
+    console.Say(Printable(file) + doubt);
   if (const auto then = log.Text()) weights.then = WeightsText{own, *then};
   return weights;
 }
@@ -197,7 +198,7 @@ void ReplaceDamagedLog(const fs::path& directory, const ResumedWeights& weights,
   if (!weights.damaged) return;
   const fs::path file = directory / kWeightLog;
   const std::string name = ReplaceDamaged(file, weights.log.FileText());
-  console.Warn(file.string() + " begins anew with " + std::to_string(weights.log.entries().size()) +
+  console.Warn(Printable(file) + " begins anew with " + std::to_string(weights.log.entries().size()) +
                " entries" + (name.empty() ? "" : "; the damaged one is now " + name));
 }
 

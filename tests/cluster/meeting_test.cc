@@ -128,12 +128,12 @@ TEST_F(MeetingOfRanks, WhoWaitsSaysWhoIsHereAndWhoIsNot) {
     };
     const std::string where = "127.0.0.1:" + std::to_string(port_);
     start(2);
-    WaitUntilSaid("rank 2: waits for rank 0 at " + where + " (Connection refused) (start_timeout: 1 min)\n");
+    WaitUntilSaid("rank 2: waits for rank 0 at " + where + " (Connection refused) (start_timeout: 60 s)\n");
     start(0);
     const std::string host = HostName();
     for (const std::string of : {"\n", "rank 2: "})
       WaitUntilSaid(of + "2 of 3 processes are here (rank 0 on " + host + ", rank 2 on " + host +
-                    "); waits for rank 1 at " + where + " (start_timeout: 1 min)\n");
+                    "); waits for rank 1 at " + where + " (start_timeout: 60 s)\n");
     start(1);
   }
   for (const auto& end : ends) EXPECT_TRUE(end.meeting) << end.words;

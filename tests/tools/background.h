@@ -24,6 +24,7 @@ class Background {
     child_ = ::fork();
     if (child_ == 0) {
       ::unsetenv("MEDLEY_STARTER");  // it is to be the process that gets the signals
+      for (const int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_DFL);  // whatever nohup or & left
       ::execl("/bin/sh", "sh", "-c", ("exec " + command + " >" + log_.string() + " 2>&1").c_str(), nullptr);
       ::_exit(127);
     }

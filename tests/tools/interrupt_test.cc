@@ -87,6 +87,24 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
   EXPECT_EQ(ListCheckpoints(run).at(0).step, 2);
 }
 
+// A resume would go on with it as a run of its own.
+TEST(Interrupt, AReplayEndsWithTheCommandThatRepeatsItToItsEnd) {
+  const std::string settings = " plan=false steps=3 draws_per_step=8 tasks.trouble.options.pass_ms=50";
+  const TroubleRun trouble;
+  ASSERT_EQ(Shell(trouble.Train(settings)).code, 0);
+  const fs::path again = trouble / "again", anew = trouble / "again-2";
+  Background replay(
+      trouble.Command("train", "--replay " + trouble.run().string() + " --out " + again.string() + settings),
+      trouble / "words");
+  ASSERT_TRUE(replay.WaitUntil([&] { return LineCount(again / "timing.jsonl") == 1; })) << replay.words();
+  replay.Interrupt();
+  EXPECT_EQ(replay.Wait(), 130) << replay.words();
+  EXPECT_TRUE(Has(replay.words(), "a replay begins anew, in another directory")) << replay.words();
+  const CommandResult repeated = test::Printed(test::LastCommand(replay.words()));
+  EXPECT_EQ(repeated.code, 0) << replay.words() << repeated.out;
+  EXPECT_EQ(ReadText(anew / "metrics.jsonl"), ReadText(trouble.run() / "metrics.jsonl"));
+}
+
 TEST(Crash, SaysWhoseCodeRanAndEndsAsItWouldHave) {
   for (const int signal : {SIGSEGV, SIGABRT, SIGFPE}) {
     for (const std::string threads : {"0", "1"}) {

@@ -81,7 +81,7 @@ TEST_F(Signals, OnesThatComeBeforeTheFirstStepOrBehindTheLastEndNothing) {
 
 // The test is whom it calls on, and says nothing. (The other moments: tests/crash/signals.)
 TEST_F(Signals, AProcessThatLooksForTheOthersEndsToBeStartedAgain) {
-  for (const int signal : {SIGTERM, SIGUSR2}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) {
     const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -97,8 +97,11 @@ TEST_F(Signals, AProcessThatLooksForTheOthersEndsToBeStartedAgain) {
         scratch_ / "words");
     pollfd called{.fd = listening.get(), .events = POLLIN, .revents = 0};
     ASSERT_EQ(::poll(&called, 1, 60'000), 1) << train.words();
+    train.Signal(SIGUSR1);  // there is no step to be saved, and it goes on looking
+    ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "is saved when it is done"); }));
     train.Signal(signal);
     EXPECT_EQ(train.Wait(), 130) << train.words();
+    EXPECT_TRUE(Has(train.words(), "nothing was trained, and nothing is saved")) << train.words();
     EXPECT_FALSE(fs::exists(run()));
   }
 }

@@ -14,7 +14,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/printable.h>
-#include <medley/checkpoint/run_around.h>
+#include <medley/checkpoint/rank_directories.h>
 
 namespace medley {
 namespace {

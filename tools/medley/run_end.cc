@@ -81,8 +81,7 @@ void TryToRead(Console& console, const Read& read) {
 void AddTrainingOn(const fs::path& run, Commands& commands, Console& console) {
   TryToRead(console, [&] {
     if (const std::optional<std::string> more = ArgumentsToTrainOn(run))
-      commands.emplace_back(WithAsManyProcesses("medley resume " + ShellWord(run.string()) + *more),
-                            "trains on");
+      commands.emplace_back(ResumeCommand(run) + *more, "trains on");
   });
 }
 
@@ -92,6 +91,12 @@ std::pair<std::string, std::string> ReportOf(const fs::path& run) {
 
 // "budget=" of "budget=123".
 std::string KeyOf(const std::string& override) { return override.substr(0, override.find('=') + 1); }
+
+// An --out; another one where a run lies there by now, as that of a replay, which only begins anew.
+std::string OutAgain(const std::string& out) {
+  return ShellWord(
+      (fs::exists(fs::path(out) / "config.resolved.json") ? FreePath(out) : fs::path(out)).string());
+}
 
 // With overrides that take the place of those that the arguments have.
 std::string CommandAgain(const std::vector<std::string>& arguments, const std::set<std::string>& overrides) {
@@ -105,6 +110,10 @@ std::string CommandAgain(const std::vector<std::string>& arguments, const std::s
     if (is_replaced(arguments[i])) continue;
     if (arguments[i] == "--budget" && is_replaced("budget="))
       ++i;  // its value too
+    else if (i > 0 && arguments[i - 1] == "--out")
+      command += " " + OutAgain(arguments[i]);
+    else if (arguments[i].starts_with("--out="))
+      command += " --out=" + OutAgain(arguments[i].substr(6));
     else
       command += " " + ShellWord(arguments[i]);
   }
