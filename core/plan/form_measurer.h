@@ -16,8 +16,8 @@
 #include <medley/plan/profile.h>
 #include <medley/plugin/task_host.h>
 #include <medley/report/console.h>
-#include <medley/step/optimizer.h>
 #include <medley/step/step_executor.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

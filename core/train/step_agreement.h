@@ -15,10 +15,10 @@
 #include <medley/curriculum/mixer.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/term_loss.h>
-#include <medley/step/optimizer.h>
 #include <medley/train/failure.h>
 #include <medley/train/rounds.h>
 #include <medley/train/weights_file.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 

@@ -42,13 +42,9 @@ std::string WithEnding(const std::string& name, const std::string& ending) {
 }  // namespace
 
 Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start,
-                     const ShardPlace& place)
-    : Optimizer(model, config, LaunchesFor(model), start, place) {}
-
-Optimizer::Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
-                     const std::vector<Parameter>& start, const ShardPlace& place)
+                     const ShardPlace& place, std::optional<Launches> launches)
     : config_(config),
-      together_(launches == Launches::kTogether),
+      together_(launches.value_or(LaunchesFor(model)) == Launches::kTogether),
       weights_(TrainedParameters(model, config), start),
       shards_(config, model.parameters(), place) {
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {

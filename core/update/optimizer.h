@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,18 +36,15 @@ namespace medley {
 // Shares the parameters with the model; to be used on the trainer's thread.
 class Optimizer {
  public:
+  // How gradients' norms are read. A GPU waits for launches, so there one kernel goes over all: other sums,
+  // with other rounding. It takes a few bytes for each parameter, before anything is updated.
+  enum class Launches { kOneByOne, kTogether };
+  static Launches LaunchesFor(const Model& model);
   // Sets requires_grad and the type of the gradient of every parameter. InputError for groups and rules that
   // do not fit the model, see CheckGroups. Make it after the model is on its device and in its dtype;
   // `start`: see MasterWeights. `place`: of this process among those of the run.
   Optimizer(const Model& model, const OptimizerConfig& config, const std::vector<Parameter>& start = {},
-            const ShardPlace& place = {});
-
-  // How gradients' norms are read. A GPU waits for launches, so there one kernel goes over all: other sums,
-  // with other rounding. It takes a few bytes for each parameter, before anything is updated.
-  enum class Launches { kOneByOne, kTogether };
-  Optimizer(const Model& model, const OptimizerConfig& config, Launches launches,
-            const std::vector<Parameter>& start = {}, const ShardPlace& place = {});
-  static Launches LaunchesFor(const Model& model);
+            const ShardPlace& place = {}, std::optional<Launches> launches = {});
 
   // Whether it has a part of the state. Then Step is called by all processes, with the same gradients, and
   // what it updated goes through this exchange, which outlives it.

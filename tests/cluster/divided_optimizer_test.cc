@@ -69,7 +69,7 @@ void ExpectAlike(const std::vector<Parameter>& list, const std::map<std::string,
 std::int64_t ExpectTheUpdateOfOne(const OptimizerConfig& config, at::ScalarType type, std::int64_t ranks,
                                   Optimizer::Launches launches) {
   const ListedModel whole(Various(type));
-  Optimizer of_whole(whole, config, launches);
+  Optimizer of_whole(whole, config, {}, {}, launches);
   Train(whole, of_whole, 5);
   const auto weights = Copies(whole.parameters()), masters = Copies(of_whole.weights().list()),
              state = Copies(of_whole.State());
@@ -77,7 +77,7 @@ std::int64_t ExpectTheUpdateOfOne(const OptimizerConfig& config, at::ScalarType 
   AsRanks(ranks, [&](ProcessGroup& group) {
     const ListedModel model(Various(type));
     const ShardPlace place{group.rank(), ranks};
-    Optimizer optimizer(model, config, launches, {}, place);
+    Optimizer optimizer(model, config, {}, place, launches);
     GradientExchange exchange(group, Tensors(model), kSmallBucket);
     optimizer.SpreadBy(exchange);
     EXPECT_TRUE(optimizer.is_divided());

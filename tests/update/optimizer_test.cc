@@ -52,8 +52,8 @@ TEST(Optimizer, AllParametersTogetherGiveTheSameStep) {
   OptimizerConfig config = Plain();
   config.clip_norm = 0.5;
   FixtureModel one, all;
-  Optimizer one_by_one(one, config, Optimizer::Launches::kOneByOne),
-      together(all, config, Optimizer::Launches::kTogether);
+  Optimizer one_by_one(one, config, {}, {}, Optimizer::Launches::kOneByOne),
+      together(all, config, {}, {}, Optimizer::Launches::kTogether);
   for (int step = 0; step < 4; ++step) {
     SetGradients(one, step), SetGradients(all, step);
     if (step == 2) {  // a parameter that the step does not touch
@@ -71,7 +71,7 @@ TEST(Optimizer, AllParametersTogetherGiveTheSameStep) {
 
 TEST(Optimizer, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
   FixtureModel model;
-  Optimizer optimizer(model, Plain(), Optimizer::Launches::kTogether);
+  Optimizer optimizer(model, Plain(), {}, {}, Optimizer::Launches::kTogether);
   SetGradients(model, 0);
   const at::Tensor before = model.parameters()[0].tensor.detach().clone();
   const at::Tensor bad = model.parameters()[4].tensor;
@@ -208,7 +208,7 @@ TEST(Optimizer, UpdatesTheMastersOfAHalfModelAsAFloatModel) {
     config.groups = {{.match = "encoder.*", .frozen = true}};
     const std::vector<Parameter> start = TrainedOf(config, half);
     half.To(at::kCPU, at::kBFloat16);
-    Optimizer of_exact(exact, config, launches), of_half(half, config, launches, start);
+    Optimizer of_exact(exact, config, {}, {}, launches), of_half(half, config, start, {}, launches);
     for (int step = 0; step < 5; ++step) {
       SetGradients(exact, step), SetGradients(half, step);
       EXPECT_EQ(of_exact.Step(kRate), of_half.Step(kRate));

@@ -15,7 +15,6 @@
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
 #include <medley/report/records.h>
-#include <medley/step/optimizer.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
 #include <medley/train/phases/jump_trial.h>
@@ -24,6 +23,7 @@
 #include <medley/train/rounds.h>
 #include <medley/train/step_attempt.h>
 #include <medley/train/table_room.h>
+#include <medley/update/optimizer.h>
 
 namespace medley {
 
