@@ -4,6 +4,7 @@
 // the modes can be compared bit for bit.
 
 #include <gtest/gtest.h>
+#include <medley/contract/contract_check.h>
 #include <medley/model/blocks/dropout.h>
 #include <medley/model/float_type.h>
 #include <medley/plugin/plugin_host.h>
@@ -276,7 +277,8 @@ inline Gradient Sum(const Gradient& a, const Gradient& b) {
 inline Gradient DrawGradient(const Model& model, Fixture& fixture, const Batch& batch, Mode mode,
                              std::int64_t micro_rows = 0, StepLosses* losses = nullptr,
                              int recompute_every = 0) {
-  StepExecutor executor(model, at::kCPU);
+  ContractCheck check(model, at::kCPU);
+  StepExecutor executor(model, at::kCPU, &check);
   const Execution plan{.way = {mode, recompute_every}, .micro_rows = micro_rows};
   StepLosses found = executor.Run({{.task = fixture.task.get(), .batch = &batch, .execution = &plan}});
   if (losses != nullptr) *losses = std::move(found);
