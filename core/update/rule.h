@@ -94,10 +94,6 @@ static_assert(kRules.size() == EnumNames<RuleName>::kNames.size());
 std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& config,
                                      const Parameter& parameter);
 
-// AdamW whose moments are in fewer bits, and the numbers of the smallest tensor that has them.
-std::unique_ptr<UpdateRule> MakeCompactAdamW(const OptimizerConfig& config);
-inline constexpr std::int64_t kLeastCompact = 4096;
-
 // Leaves of a parameter's saved state, of whichever rule, what belongs to these of its numbers, each tensor
 // as a line. One that has another number of numbers is left as it is, for who loads it to name.
 void TakePartOf(const OptimizerConfig& config, const Parameter& parameter, const NumberRange& part,

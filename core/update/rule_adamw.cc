@@ -1,13 +1,25 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
+#include <optional>
+
+#include <medley/base/error.h>
+#include <medley/base/random.h>
 #include <medley/model/float_type.h>
+#include <medley/update/compact_kernels.h>
+#include <medley/update/compact_operators.h>
+#include <medley/update/compact_update.h>
 #include <medley/update/rule.h>
 
 namespace medley {
 namespace {
+
+constexpr const char *kMeans = ".exp_avg", *kSquares = ".exp_avg_sq", *kUpdates = ".step";
+constexpr const char *kMeanScales = ".exp_avg_scale", *kSquareScales = ".exp_avg_sq_scale";
+constexpr std::int64_t kLeastCompact = 4096;  // numbers of the smallest tensor that has fewer bits
 
 // Loshchilov and Hutter 2019, by libtorch's fused kernel.
 class AdamW : public UpdateRule {
@@ -16,7 +28,7 @@ class AdamW : public UpdateRule {
 
   std::string name() const override { return "adamw"; }
   std::vector<StateTensor> State() const override {
-    return {{".exp_avg"}, {".exp_avg_sq"}, {".step", at::kFloat, 0}};
+    return {{kMeans}, {kSquares}, {kUpdates, at::kFloat, 0}};
   }
 
   void MakeScratch(std::int64_t /*largest*/, const at::TensorOptions& masters) override {
@@ -41,20 +53,127 @@ class AdamW : public UpdateRule {
   }
 
   GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {
-    return {saved.at(parameter + ".exp_avg"), saved.at(parameter + ".exp_avg_sq"),
-            saved.at(parameter + ".step")};
+    return {saved.at(parameter + kMeans), saved.at(parameter + kSquares), saved.at(parameter + kUpdates)};
   }
   bool Write(const std::string& parameter, const GradientMeans& means, SavedTensors& saved) const override {
     if (!means.squares.defined()) return false;
-    saved[parameter + ".exp_avg"] = means.mean;
-    saved[parameter + ".exp_avg_sq"] = means.squares;
-    saved[parameter + ".step"] = means.updates;
+    saved[parameter + kMeans] = means.mean;
+    saved[parameter + kSquares] = means.squares;
+    saved[parameter + kUpdates] = means.updates;
+    return true;
+  }
+
+ protected:
+  const OptimizerConfig config_;
+
+ private:
+  at::Tensor one_;  // a scalar on the device: a number would be allocated at each use
+};
+
+at::Tensor Decoded(const std::string& codes_name, const std::string& scales_name, kernels::Map map,
+                   const SavedTensors& saved) {
+  const auto found = saved.find(scales_name);
+  if (found == saved.end())
+    throw InputError(codes_name + " is in eight bits, and there is no " + scales_name);
+  const at::Tensor &codes = saved.at(codes_name), &scales = found->second;
+  const std::int64_t blocks = kernels::BlocksOf(codes.numel());
+  if (scales.scalar_type() != at::kFloat || scales.sizes() != at::IntArrayRef{blocks})
+    throw InputError(c10::str(scales_name, " is ", scales.scalar_type(), " ", scales.sizes(), ", and the ",
+                              codes.numel(), " codes of ", codes_name, " need Float [", blocks,
+                              "]: a scale for each block of 256. The file is damaged; resume from another "
+                              "checkpoint"));
+  at::Tensor values = at::empty(codes.sizes(), at::kFloat);
+  kernels::Decode(map, codes.contiguous().const_data_ptr<std::uint8_t>(),
+                  scales.contiguous().const_data_ptr<float>(), codes.numel(),
+                  values.mutable_data_ptr<float>());
+  return values;
+}
+
+void Encode(const at::Tensor& values, kernels::Map map, at::Tensor& codes, at::Tensor& scales) {
+  const at::Tensor exact = values.to(at::kFloat).contiguous();
+  codes = at::empty(exact.sizes(), at::kByte);
+  scales = at::empty({kernels::BlocksOf(exact.numel())}, at::kFloat);
+  kernels::Encode(map, exact.const_data_ptr<float>(), exact.numel(), codes.mutable_data_ptr<std::uint8_t>(),
+                  scales.mutable_data_ptr<float>());
+}
+
+// The same with its two moments in fewer bits (update/compact_update.h).
+class CompactAdamW : public AdamW {
+ public:
+  explicit CompactAdamW(const OptimizerConfig& config)
+      : AdamW(config), is_8bit_(config.moments == MomentsKind::k8Bit) {}
+
+  std::string name() const override { return "adamw in " + EnumName(config_.moments); }
+  std::vector<StateTensor> State() const override {
+    const StateTensor updates{kUpdates, at::kFloat, 0, /*on_host=*/true};  // rates are computed there
+    if (!is_8bit_) return {{kMeans, at::kBFloat16}, {kSquares, at::kBFloat16}, updates};
+    return {{kMeans, at::kByte},
+            {kMeanScales, at::kFloat, kernels::kBlock},
+            {kSquares, at::kByte},
+            {kSquareScales, at::kFloat, kernels::kBlock},
+            updates};
+  }
+
+  std::string Words(at::Device device) const override {
+    if (!CompactOperators::IsFor(device)) return "";
+    return "optimizer.moments: on " + device.str() +
+           " operators of libtorch update moments of fewer bits, one after the other: the slow way. They "
+           "save the bytes all the same. There is no kernel: " +
+           CompactKernelsProblem(device);
+  }
+  std::int64_t ScratchBytes(std::int64_t /*largest*/, const at::TensorOptions& masters) const override {
+    return CompactOperators::IsFor(masters.device()) ? CompactOperators::BytesFor(config_.moments) : 0;
+  }
+  void MakeScratch(std::int64_t /*largest*/, const at::TensorOptions& masters) override {
+    if (CompactOperators::IsFor(masters.device())) operators_.emplace(config_.moments, masters.device());
+  }
+
+  bool ScalesGradients() const override { return true; }
+  void Update(const std::vector<Updated>& parameters, const Rates& rates) override {
+    std::vector<CompactUpdate> updates;
+    for (const Updated& updated : parameters) {
+      const float count = *updated.state->back().mutable_data_ptr<float>() += 1;
+      if (updated.weights.numel() > 0) updates.push_back(UpdateOf(updated, rates, count));
+    }
+    if (updates.empty()) return;
+    if (updates.front().weights.is_cpu()) return UpdateOnCpu(updates);
+    for (const CompactUpdate& update : updates)
+      operators_ ? operators_->Update(update) : UpdateByKernel(update);
+  }
+
+  GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {
+    GradientMeans means = AdamW::Read(parameter, saved);
+    if (!is_8bit_) return means;
+    means.mean = Decoded(parameter + kMeans, parameter + kMeanScales, kernels::Map::kSigned, saved);
+    means.squares = Decoded(parameter + kSquares, parameter + kSquareScales, kernels::Map::kUnsigned, saved);
+    return means;
+  }
+  // Who reads the file rounds them to bf16.
+  bool Write(const std::string& parameter, const GradientMeans& means, SavedTensors& saved) const override {
+    if (!AdamW::Write(parameter, means, saved) || !is_8bit_) return means.squares.defined();
+    Encode(means.mean, kernels::Map::kSigned, saved[parameter + kMeans], saved[parameter + kMeanScales]);
+    Encode(means.squares, kernels::Map::kUnsigned, saved[parameter + kSquares],
+           saved[parameter + kSquareScales]);
     return true;
   }
 
  private:
-  const OptimizerConfig config_;
-  at::Tensor one_;  // a scalar on the device: a number would be allocated at each use
+  CompactUpdate UpdateOf(const Updated& updated, const Rates& rates, double count) const {
+    const std::vector<at::Tensor>& state = *updated.state;
+    CompactUpdate update{.kind = config_.moments,
+                         .weights = updated.weights,
+                         .gradients = updated.gradients,
+                         .means = state[0],
+                         .squares = state[is_8bit_ ? 2 : 1],
+                         .rates = CompactRates(config_, rates.learning_rate, rates.weight_decay,
+                                               rates.gradient_scale, count, HashName(updated.name)),
+                         .place = updated.place};
+    if (is_8bit_) update.mean_scales = state[1], update.square_scales = state[3];
+    return update;
+  }
+
+  const bool is_8bit_;
+  std::optional<CompactOperators> operators_;
 };
 
 }  // namespace
@@ -63,7 +182,7 @@ std::unique_ptr<UpdateRule> MakeAdamW(const OptimizerConfig& config, const Param
   const at::Tensor& tensor = parameter.tensor;
   const bool fits = AtLeastFloat(tensor.scalar_type()) == at::kFloat && tensor.numel() >= kLeastCompact &&
                     tensor.is_contiguous();
-  if (fits && config.moments != MomentsKind::kFloat) return MakeCompactAdamW(config);
+  if (fits && config.moments != MomentsKind::kFloat) return std::make_unique<CompactAdamW>(config);
   return std::make_unique<AdamW>(config);
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 using namespace testing_fixture;
 
+constexpr std::int64_t kLeastCompact = 4096;
 constexpr MomentsKind kCompact[] = {MomentsKind::kBf16, MomentsKind::k8Bit};
 
 at::Tensor Normal(const std::string& seed, at::IntArrayRef shape, double scale) {
