@@ -38,6 +38,8 @@ struct Remedy {
 constexpr const char* kNoRemedy = "no remedy: it names the verb";
 
 constexpr Remedy kRemedies[] = {
+    {"core/base/next_command.cc", "return WithAsManyProcesses(\"medley resume \"",
+     "Remedied.AsTheLastLineSays"},
     {"core/checkpoint/checkpoint_files.cc", "The newest checkpoint is", "a device that fails: a GPU"},
     {"core/checkpoint/checkpoint_keeper.cc", "where it was moved, medley resume goes on",
      "a directory that goes while a run trains"},
@@ -67,13 +69,11 @@ constexpr Remedy kRemedies[] = {
     {"core/session/repeated_run.cc", "medley resume goes on without what is lost",
      "Remedied.OfADamagedLogOfWeights"},
     {"core/session/repeated_run.cc", "with that medley; medley resume goes on", "a run of an older medley"},
-    {"core/session/session_begin.cc", "SetNextCommand(WithAsManyProcesses(\"medley resume \"",
-     "Remedied.AsTheLastLineSays"},
+    {"core/session/session.cc", "goes on by medley resume as a run of its own",
+     "Interrupt.AReplayEndsWithTheCommandThatRepeatsItToItsEnd"},
     {"core/session/session_resume.cc", "these parameters: medley train CONFIG init_from.run=DIR",
      "Remedied.OfAChangeThatARunCannotTake"},
     {"core/session/session_resume.cc", "steps are done; to go on", "Remedied.OfARunWhoseStepsAreDone"},
-    {"core/train/remedy.cc", "(\"medley resume \" + ShellWord(run",
-     "SmallRun.WhatAnExplodedRunAdvisesLeadsToItsEnd"},
     {"core/train/remedy.cc", "\"medley train \" + ShellWord(",
      "SmallRun.WhatARunAdvisesThatExplodedAtOnceIsANewOne"},
     {"core/train/run_hours.cc", "For more: medley resume with --steps", "Remedied.OfARunThatDecayedEarly"},
@@ -82,8 +82,6 @@ constexpr Remedy kRemedies[] = {
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
-    {"tools/medley/run_end.cc", "\"medley resume \" + ShellWord(run.string()) + *more",
-     "Remedied.ByWhatARunEndsWith"},
     {"tools/medley/weights.cc", "medley train writes one, and medley resume", "a run of an older medley"},
 };
 

@@ -60,11 +60,15 @@ TEST_F(ResumeChanges, ConvertsMomentsOfAnotherKind) {
   struct Switch {
     std::string from, to, steps;
   };
+  const auto rule = [](const std::string& moments) {
+    return moments == "float" ? std::string("adamw") : "adamw in " + moments;
+  };
   for (const Switch& s : {Switch{"float", "8bit", "2"}, Switch{"8bit", "float", "3"}}) {
     const CommandResult resumed = Resume("optimizer.moments=" + s.to + " --steps " + s.steps);
     EXPECT_EQ(resumed.code, 0) << resumed.out;
     EXPECT_TRUE(Has(resumed.out, "changed: optimizer.moments: \"" + s.from + "\" -> \"" + s.to + "\"") &&
-                Has(resumed.out, "36 tensors were " + s.from + ", and are converted into " + s.to) &&
+                Has(resumed.out,
+                    "36 tensors was of " + rule(s.from) + ", and is converted into that of " + rule(s.to)) &&
                 Has(resumed.out, "saved step " + s.steps))
         << resumed.out;
   }

@@ -129,6 +129,7 @@ Plan PlanOfEqualPasses(const Asked& asked, const std::string& mode) {
   run.model_file = std::move(made->model_file);
   run.tokenizer = std::move(made->tokenizer);
   run.model = std::move(made->model);
+  run.contract = std::move(made->contract);
   run.executor = std::move(made->executor);
   run.optimizer = std::move(made->optimizer);
   std::vector<Form> forms;
