@@ -219,9 +219,10 @@ TEST(RunConfig, MistakesOfTheOptimizersRulesAreNamed) {
     return RunMistakes(work, "\"optimizer\": {" + optimizer + "}");
   };
   EXPECT_TRUE(Has(mistake(R"("name": "muno")"), "did you mean 'muon'?")) << mistake(R"("name": "muno")");
-  EXPECT_TRUE(Has(mistake(R"("groups": [{"match": "a", "rule": "sgd"}])"), "optimizer.groups.0.rule: "));
+  EXPECT_TRUE(Has(mistake(R"("groups": [{"match": "a", "rule": "lion"}])"), "optimizer.groups.0.rule: "));
   EXPECT_TRUE(Has(mistake(R"("momentum": 0.9)"), "optimizer.momentum: is Muon's"));
   EXPECT_EQ(mistake(R"("momentum": 0.9, "groups": [{"match": "a", "rule": "muon"}])"), "");
+  EXPECT_EQ(mistake(R"("momentum": 0.9, "name": "sgd")"), "");
   EXPECT_TRUE(Has(mistake(R"("average": 1)"), "optimizer.average: "));
   EXPECT_TRUE(Has(mistake(R"("trend": {"beta": 0})"), "optimizer.trend.beta: "));
   EXPECT_TRUE(Has(mistake(R"("trend": {"gamma": 1})"), "optimizer.trend.gamma: "));
