@@ -46,7 +46,8 @@ TEST(Group, GathersBroadcastsAndScatters) {
         GatherLists(group, std::vector<std::int64_t>(static_cast<std::size_t>(group.rank()), 7));
     EXPECT_EQ(lists, (std::vector<std::vector<std::int64_t>>{{}, {7}, {7, 7}}));
     EXPECT_EQ(GatherMessages(group, std::tuple(rank)), (std::vector<std::tuple<double>>{0, 1, 2}));
-    EXPECT_EQ(Broadcast(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1), std::string("a\0b", 3));
+    EXPECT_EQ(Broadcast(group, group.rank() == 1 ? std::string("a\0b", 3) : "other", 1),
+              std::string("a\0b", 3));
     EXPECT_EQ(Broadcast(group, ""), "");
     EXPECT_EQ(Gather(group, std::string(static_cast<std::size_t>(group.rank()), 'x')),
               (std::vector<std::string>{"", "x", "xx"}));
