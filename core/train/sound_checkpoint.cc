@@ -70,6 +70,7 @@ bool IsWhole(const fs::path& checkpoint) {
 
 std::optional<std::int64_t> SoundCheckpoint(const fs::path& run, std::int64_t step) {
   const std::map<std::string, LossesOfTask> losses = ReadLosses(run);
+  if (losses.empty()) return std::nullopt;  // nothing says which are sound
   for (const CheckpointEntry& entry : ListCheckpoints(run)) {
     const bool has_risen = std::any_of(losses.begin(), losses.end(),
                                        [&](const auto& of) { return HasRisen(of.second, entry.step); });

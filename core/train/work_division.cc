@@ -78,15 +78,17 @@ std::vector<std::int64_t> AssignWhole(const std::vector<std::int64_t>& costs, st
 
 std::vector<Draw> WorkDivision::OwnPart(const std::vector<Draw>& draws) const {
   if (place_.size == 1) return draws;  // in their order
-  std::vector<std::string> tasks;
-  for (const Draw& draw : draws) tasks.push_back(draw.task);
-  const std::vector<std::int64_t> costs = RowCosts(tasks);
   const auto per_step = static_cast<std::size_t>(draws_per_step_);
   std::vector<Draw> own;
   for (std::size_t first = 0; first < draws.size(); first += per_step) {
+    std::vector<std::string> tasks;
     std::vector<CostedDraw> step;
-    for (std::size_t i = first; i < std::min(first + per_step, draws.size()); ++i)
-      step.push_back({draws[i], costs[i]});
+    for (std::size_t i = first; i < std::min(first + per_step, draws.size()); ++i) {
+      tasks.push_back(draws[i].task);
+      step.push_back({draws[i]});
+    }
+    const std::vector<std::int64_t> costs = RowCosts(tasks);  // each step decides for itself
+    for (std::size_t i = 0; i < step.size(); ++i) step[i].cost_per_row = costs[i];
     auto parts = AssignRows(step, place_.size);
     for (Draw& draw : parts[static_cast<std::size_t>(place_.rank)]) own.push_back(std::move(draw));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <medley/base/bytes.h>
@@ -154,11 +155,17 @@ std::string GroupsTable(const Model& model, const OptimizerConfig& config, const
   names.emplace_back(config.groups.empty() ? "all" : "all others");
   std::vector<std::map<RuleName, Account>> groups(names.size());
   const std::vector<KeptBytes> kept = KeptBytesOfEach(config, model, place);
-  for (std::size_t i = 0; i < kept.size(); ++i) {
+  // What is frozen stands with what is trained of its group.
+  std::vector<std::size_t> order(kept.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return IsTrained(config, model.parameters()[i]); });
+  for (const std::size_t i : order) {
     const Parameter& parameter = model.parameters()[i];
     const ParameterGroup* group = GroupOf(config, parameter);
-    const RuleName rule = IsTrained(config, parameter) ? RuleNameOf(config, parameter) : RuleName::kAdamW;
-    Account& account = groups[group == nullptr ? config.groups.size() : group - config.groups.data()][rule];
+    auto& of_group = groups[group == nullptr ? config.groups.size() : group - config.groups.data()];
+    const RuleName other = of_group.empty() ? RuleName::kAdamW : of_group.begin()->first;
+    Account& account = of_group[IsTrained(config, parameter) ? RuleNameOf(config, parameter) : other];
     account.parameters += parameter.tensor.numel();
     account.weights += static_cast<std::int64_t>(parameter.tensor.nbytes());
     account.training += kept[i];

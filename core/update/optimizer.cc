@@ -309,10 +309,11 @@ std::vector<std::string> Optimizer::ConvertState(SavedTensors& saved) const {
       converted;  // how many, and whether anew
   for (const Slot& slot : slots_) {
     const Parameter parameter{.name = slot.name, .tensor = slot.parameter, .former_name = slot.former_name};
-    if (shards_.IsDivided(slot.number)) {
-      TakePartOf(config_, parameter, shards_.Own(slot.number), saved);
-      if (shards_.OwnNumbers(slot.number) == 0) continue;
+    if (shards_.OwnNumbers(slot.number) == 0) {
+      KeepShared(config_, *slot.rule, parameter, saved);
+      continue;
     }
+    if (shards_.IsDivided(slot.number)) TakePartOf(config_, parameter, shards_.Own(slot.number), saved);
     const Converted state =
         medley::ConvertState(config_, *slot.rule, parameter, slot.state.front().sizes(), saved);
     if (state.from.empty()) continue;

@@ -37,8 +37,7 @@ void CheckRules(const Model& model, const OptimizerConfig& config) {
                      parameter.name + " in a group of \"rule\": \"adamw\" before it");
   }
   const bool passes_some = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-    return IsTrained(config, parameter) && RuleNameOf(config, parameter) != config.name &&
-           (GroupOf(config, parameter) == nullptr || !GroupOf(config, parameter)->rule);
+    return !MakeRule(config.name, config, parameter)->TakesUnasked(parameter);
   });
   if (!passes_some || Trains(config, model, config.name)) return;
   const std::string rule = EnumName(config.name), kind(model.spec().name);
@@ -61,8 +60,8 @@ void CheckNotDivided(const Model& model, const OptimizerConfig& config) {
     const std::string why = IsTrained(config, parameter) ? RuleOf(config, parameter)->WhyWhole() : "";
     if (why.empty()) continue;
     throw InputError(
-        "optimizer.shard divides the moments of AdamW among processes, and this run updates matrices with " +
-        why + ". Leave optimizer.shard out, or train with adamw alone");
+        "optimizer.shard divides the moments among processes, and this run updates matrices with " + why +
+        ". Leave optimizer.shard out, or train with another rule");
   }
 }
 

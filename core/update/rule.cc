@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <set>
 
 #include <medley/model/float_type.h>
 
@@ -16,7 +17,9 @@ bool IsStateOf(const UpdateRule& rule, const std::string& name, at::IntArrayRef 
     if (tensor.each > 1) continue;  // who reads it says what is wrong
     const auto found = saved.find(name + tensor.ending);
     if (found == saved.end()) return false;
-    if (tensor.each == 1 && found->second.sizes() != shape) return false;
+    const at::Tensor& values = found->second;
+    const bool is_line = values.dim() == 1 && values.numel() == c10::multiply_integers(shape);
+    if (tensor.each == 1 && values.sizes() != shape && !is_line) return false;
     const at::ScalarType type = found->second.scalar_type();
     if (tensor.type ? type != *tensor.type : type != at::kFloat && type != at::kDouble) return false;
   }
@@ -72,17 +75,32 @@ std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& confi
 
 void TakePartOf(const OptimizerConfig& config, const Parameter& parameter, const NumberRange& part,
                 SavedTensors& saved) {
-  std::map<std::string, StateTensor> known;  // by ending
   for (const auto& rule : RulesFor(config, parameter)) {
-    for (const StateTensor& tensor : rule->State()) known[tensor.ending] = tensor;
+    for (const StateTensor& tensor : rule->State()) {
+      for (const std::string& name : {parameter.name, parameter.former_name}) {
+        const auto found = name.empty() || tensor.each == 0 ? saved.end() : saved.find(name + tensor.ending);
+        if (found == saved.end() || found->second.numel() != tensor.Numbers(parameter.tensor.numel()))
+          continue;
+        const std::int64_t begin = part.begin / tensor.each;
+        found->second = found->second.reshape({-1}).narrow(0, begin, tensor.Numbers(part.end) - begin);
+      }
+    }
   }
-  for (const auto& [ending, tensor] : known) {
-    for (const std::string& name : {parameter.name, parameter.former_name}) {
-      const auto found = name.empty() || tensor.each == 0 ? saved.end() : saved.find(name + ending);
-      if (found == saved.end() || found->second.numel() != tensor.Numbers(parameter.tensor.numel())) continue;
-      const std::int64_t begin = part.begin / tensor.each;
-      found->second = found->second.reshape({-1}).narrow(0, begin, tensor.Numbers(part.end) - begin);
-      if (part.size() == 0) saved.erase(found);
+}
+
+void KeepShared(const OptimizerConfig& config, const UpdateRule& rule, const Parameter& parameter,
+                SavedTensors& saved) {
+  std::set<std::string> kept;
+  for (const StateTensor& tensor : rule.State()) {
+    if (tensor.each > 0) continue;
+    kept.insert(tensor.ending);
+    if (saved.count(parameter.former_name + tensor.ending) == 0)
+      saved.try_emplace(parameter.name + tensor.ending, at::zeros({}, tensor.type.value_or(at::kFloat)));
+  }
+  for (const auto& was : RulesFor(config, parameter)) {
+    for (const StateTensor& tensor : was->State()) {
+      if (kept.count(tensor.ending) > 0) continue;
+      saved.erase(parameter.name + tensor.ending), saved.erase(parameter.former_name + tensor.ending);
     }
   }
 }
@@ -94,6 +112,9 @@ Converted ConvertState(const OptimizerConfig& config, const UpdateRule& rule, co
     for (const auto& was : RulesFor(config, parameter)) {
       if (!IsStateOf(*was, name, shape, saved)) continue;
       if (was->name() == rule.name()) return {};
+      for (const StateTensor& tensor : was->State()) {
+        if (tensor.each == 1) saved.at(name + tensor.ending) = saved.at(name + tensor.ending).reshape(shape);
+      }
       const GradientMeans means = was->Read(name, saved);
       for (const StateTensor& tensor : was->State()) saved.erase(name + tensor.ending);
       const bool goes_on = rule.Write(name, means, saved);

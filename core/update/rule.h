@@ -98,6 +98,10 @@ std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& confi
 // as a line. One that has another number of numbers is left as it is, for who loads it to name.
 void TakePartOf(const OptimizerConfig& config, const Parameter& parameter, const NumberRange& part,
                 SavedTensors& saved);
+// Of a parameter of which this process keeps no numbers: leaves what `rule` keeps on all processes alike,
+// from 0 where another rule kept none.
+void KeepShared(const OptimizerConfig& config, const UpdateRule& rule, const Parameter& parameter,
+                SavedTensors& saved);
 // Brings a parameter's saved state into the one that `rule` keeps, from whichever rule saved it; `shape`:
 // that the rule's first tensor has here. Says which rule that was; "": it is as it should be, or of none that
 // is known.

@@ -32,6 +32,7 @@ class Sgd : public UpdateRule {
     if (weights.empty()) return;
     if (rates.weight_decay > 0)
       at::_foreach_mul_(weights, kept_.fill_(1 - rates.learning_rate * rates.weight_decay));
+    if (momentum_ == 0) buffers.clear();  // the kernel refuses them
     at::_fused_sgd_(weights, gradients, buffers, /*weight_decay=*/0, momentum_, rates.learning_rate,
                     /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false);
   }

@@ -174,34 +174,47 @@ TEST(DividedOptimizer, AStepAllocatesNoTensor) {
   });
 }
 
+// Each process's part of what `is` makes of the whole state that `was` kept.
+void ExpectItsPart(const OptimizerConfig& was, const OptimizerConfig& is, std::int64_t ranks) {
+  const ListedModel whole(Various(at::kFloat)), other(Various(at::kFloat));
+  Optimizer saved(whole, was);
+  Train(whole, saved, 2);
+  const Optimizer converted(other, is);
+  auto expected = Copies(saved.State());
+  converted.ConvertState(expected);
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    const ListedModel model(Various(at::kFloat));
+    const Optimizer optimizer(model, is, {}, {rank, ranks});
+    auto taken = Copies(saved.State());
+    optimizer.ConvertState(taken);
+    EXPECT_EQ(taken.size(), optimizer.State().size() + optimizer.Parts().size());
+    for (const Parameter& own : optimizer.State())
+      EXPECT_TRUE(at::equal(taken.at(own.name), expected.at(own.name))) << own.name;
+    for (const TensorPart& part : optimizer.Parts()) {
+      const at::Tensor& found = taken.at(part.tensor.name);
+      EXPECT_EQ(found.sizes(), part.tensor.tensor.sizes());
+      EXPECT_TRUE(
+          at::equal(found, expected.at(part.tensor.name).reshape({-1}).narrow(0, part.begin, found.numel())))
+          << part.tensor.name;
+    }
+  }
+}
+
 // Whatever the processes keep their moments in, and whether they are divided then.
 TEST(DividedOptimizer, TakesItsPartOfWholeMoments) {
-  const ListedModel whole(Various(at::kFloat));
   for (const MomentsKind was : {MomentsKind::kFloat, MomentsKind::k8Bit}) {
-    for (const MomentsKind is : {MomentsKind::kFloat, MomentsKind::kBf16, MomentsKind::k8Bit}) {
-      OptimizerConfig config = Dividing(was);
-      Optimizer saved(whole, config);
-      Train(whole, saved, 2);
-      config.moments = is;
-      const Optimizer converted(whole, config);
-      auto expected = Copies(saved.State());
-      converted.ConvertState(expected);
-      for (std::int64_t rank = 0; rank < 3; ++rank) {
-        const ListedModel model(Various(at::kFloat));
-        const Optimizer optimizer(model, config, {}, {rank, 3});
-        auto taken = Copies(saved.State());
-        optimizer.ConvertState(taken);
-        EXPECT_EQ(taken.size(), optimizer.State().size() + optimizer.Parts().size());
-        for (const TensorPart& part : optimizer.Parts()) {
-          const std::int64_t count = part.tensor.tensor.numel();
-          const at::Tensor& found = taken.at(part.tensor.name);
-          EXPECT_EQ(found.sizes(), part.tensor.tensor.sizes());
-          EXPECT_TRUE(
-              at::equal(found, expected.at(part.tensor.name).reshape({-1}).narrow(0, part.begin, count)))
-              << part.tensor.name;
-        }
-      }
-    }
+    for (const MomentsKind is : {MomentsKind::kFloat, MomentsKind::kBf16, MomentsKind::k8Bit})
+      ExpectItsPart(Dividing(was), Dividing(is), 3);
+  }
+}
+
+// Of eight some have nothing of most parameters, and count their updates all the same.
+TEST(DividedOptimizer, TakesItsPartOfWhatAnotherRuleKept) {
+  OptimizerConfig sgd = Dividing(MomentsKind::kFloat);
+  sgd.name = RuleName::kSgd;
+  for (const MomentsKind moments : {MomentsKind::kFloat, MomentsKind::k8Bit}) {
+    ExpectItsPart(Dividing(moments), sgd, 8);
+    ExpectItsPart(sgd, Dividing(moments), 8);
   }
 }
 

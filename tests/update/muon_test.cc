@@ -222,6 +222,9 @@ TEST(Muon, WithNothingHiddenToTrainIsAnInputErrorThatSaysWhatToDo) {
                    {.match = "kernels", .rule = RuleName::kAdamW}};
   EXPECT_TRUE(
       Says(MessageOf<InputError>([&] { Optimizer(other, config); }), {"are frozen or have another rule"}));
+  config.groups = {{.match = "*", .rule = RuleName::kAdamW}};
+  EXPECT_TRUE(
+      Says(MessageOf<InputError>([&] { Optimizer(other, config); }), {"are frozen or have another rule"}));
 }
 
 TEST(Muon, AGradientThatIsNotFiniteChangesNothing) {

@@ -102,5 +102,29 @@ TEST(SavedState, OfEveryKindIsReadAndSavedAgainUnderTheSameNames) {
   }
 }
 
+// As a whole, and divided among others.
+TEST(SavedState, InPartsGoesOnByAnotherRule) {
+  const Kind kind = Kinds().back();
+  for (const std::int64_t ranks : {1, 3}) {
+    for (const RuleName name : {RuleName::kSgd, RuleName::kAdamW}) {
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        OptimizerConfig config = Plain();
+        config.name = name;
+        config.shard = ranks > 1;
+        const ListedModel model = ModelOf(kind);
+        Optimizer optimizer(model, config, {}, {rank, ranks});
+        TrainingState state = StateOf(optimizer);
+        state.convert_optimizer = [&](SavedTensors& saved) {
+          EXPECT_FALSE(optimizer.ConvertState(saved).empty());
+        };
+        LoadCheckpoint(FolderOf(kind), state);
+        for (const TensorPart& part : optimizer.Parts()) state.optimizer.push_back(part.tensor);
+        for (const Parameter& tensor : state.optimizer)
+          EXPECT_TRUE(tensor.tensor.numel() < 64 || tensor.tensor.any().item<bool>()) << tensor.name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace medley

@@ -49,6 +49,22 @@ TEST(Sgd, FollowsTheFormulaForWhatAStepTouches) {
   }
 }
 
+TEST(Sgd, WithoutMomentumGoesDownTheGradient) {
+  const ListedModel model(Matrices());
+  OptimizerConfig config = By(RuleName::kSgd);
+  config.momentum = 0, config.weight_decay = 0;
+  Optimizer optimizer(model, config);
+  for (int step = 0; step < 2; ++step) {
+    SetGradients(model, step);
+    std::vector<at::Tensor> expected;
+    for (const Parameter& parameter : model.parameters())
+      expected.push_back(parameter.tensor.detach() - 0.01 * parameter.tensor.grad());
+    optimizer.Step(0.01);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(at::allclose(model.parameters()[i].tensor, expected[i], 0, 1e-12));
+  }
+}
+
 TEST(Sgd, TakesOneBufferAndAStepAllocatesNone) {
   InstallCpuAllocator();
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
@@ -59,7 +75,9 @@ TEST(Sgd, TakesOneBufferAndAStepAllocatesNone) {
     const KeptBytes kept = KeptBytesOf(config, model);
     EXPECT_EQ(kept.moments, kept.gradients);
     EXPECT_EQ(optimizer.StateBytes(), kept.state());
-    EXPECT_TRUE(Says(GroupsTable(model, config), {"all (sgd)"}));
+    config.groups = {{.match = "bias", .frozen = true}};
+    EXPECT_TRUE(Says(GroupsTable(model, config), {"bias (frozen)", "all others (sgd)"}));
+    config.groups.clear();
     for (int step = 0; step < 3; ++step) {
       SetGradients(model, step);
       const std::int64_t before = ReadCpuMemory().allocations;
