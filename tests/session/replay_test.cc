@@ -81,7 +81,7 @@ TEST_F(Replays, RepeatAnEarlyDecayAndWhereARunWasLeft) {
 
 // Each step takes ten times as long from the decay's first one on; then the run is resumed within it.
 TEST_F(Replays, RepeatADecayThatWasShortened) {
-  const std::string first = "plan=false steps=1000000 hours=0.001 eval.every=0 checkpoint.every=0";
+  const std::string first = "plan=false steps=1000000 hours=0.002 eval.every=0 checkpoint.every=0";
   const auto slowly = [](Session& train, std::int64_t most) {
     for (std::int64_t before = -1; train.step() != before && train.step() < most;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
