@@ -47,6 +47,7 @@ class FormMeasurer {
   FormMeasurer(Parts parts, std::int64_t probe_bytes, std::int64_t probe_limit, bool all_ways,
                Console& console);
 
+  const Parts& parts() const { return parts_; }
   const Profile& profile() const { return profile_; }
   // What an earlier planning measured, under this run's key.
   void Use(Profile profile) { profile_ = std::move(profile); }

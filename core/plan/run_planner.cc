@@ -49,13 +49,12 @@ bool Covers(const ordered_json& planned, const ordered_json& asked) {
 
 }  // namespace
 
-RunPlanner::RunPlanner(FormMeasurer::Parts parts, const Curriculum& curriculum, Setting setting,
+RunPlanner::RunPlanner(const FormMeasurer::Parts& parts, const Curriculum& curriculum, Setting setting,
                        Console& console)
-    : parts_(std::move(parts)),
-      curriculum_(curriculum),
+    : curriculum_(curriculum),
       setting_(std::move(setting)),
       console_(console),
-      measurer_(parts_, RoomForProbes(setting_, parts_.device), setting_.probe_limit, setting_.all_ways,
+      measurer_(parts, RoomForProbes(setting_, parts.device), setting_.probe_limit, setting_.all_ways,
                 console) {}
 
 RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
@@ -72,7 +71,7 @@ RunPlanner::Setting RunPlanner::SettingOf(const Run& run) {
 }
 
 ordered_json RunPlanner::Asked() const {
-  return AskedJson(parts_.config, parts_.host, parts_.device, now_.requests, setting_.budget_words,
+  return AskedJson(parts().config, parts().host, parts().device, now_.requests, setting_.budget_words,
                    profile().key);
 }
 
@@ -116,7 +115,7 @@ Profile RunPlanner::BesideThePlanned() const {
 }
 
 PlanSetting RunPlanner::SettingForPlan() const {
-  PlanSetting setting = PlanSettingOf(parts_.config, parts_.device, setting_.budget);
+  PlanSetting setting = PlanSettingOf(parts().config, parts().device, setting_.budget);
   setting.machine = setting_.machine;
   return setting;
 }
@@ -155,7 +154,7 @@ std::optional<RunPlanner::FailedForm> RunPlanner::FailsIn(const Work& work) {
     throw;  // no task's fault
   } catch (const std::exception& error) {
     const std::optional<FormId> failed = measurer_.TakeFailed();
-    if (!failed || parts_.config.on_task_error != "drop") throw;
+    if (!failed || parts().config.on_task_error != "drop") throw;
     return FailedForm{*failed, error.what()};
   }
 }
@@ -214,11 +213,11 @@ RunPlanner::Requests RunPlanner::WithKeptRows() const {
 }
 
 RunPlanner::Requests RunPlanner::PartsOf(const Requests& asked) const {
-  return medley::PartsOf(asked, setting_.processes, parts_.config.draws_per_step);
+  return medley::PartsOf(asked, setting_.processes, parts().config.draws_per_step);
 }
 
 TaskRequest RunPlanner::RequestFor(const Form& form) const {
-  return RequestOf(form, parts_.host.Variant(form));
+  return RequestOf(form, parts().host.Variant(form));
 }
 
 // A form that is planned, with what it keeps between steps.
@@ -236,8 +235,8 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
   const TaskRequest request = RequestFor(form);
   const std::string& name = form.id.text();
   if (now_.plan.Find(form.id) != nullptr) {
-    const ordered_json asked =
-        AskedJson(parts_.config, parts_.host, parts_.device, {request}, setting_.budget_words, profile().key);
+    const ordered_json asked = AskedJson(parts().config, parts().host, parts().device, {request},
+                                         setting_.budget_words, profile().key);
     if (now_.planned_for.is_object() &&
         now_.planned_for.at("tasks").value(name, ordered_json()) == asked.at("tasks").at(name))
       return now_.plan;
@@ -309,23 +308,23 @@ void RunPlanner::Apply(PlanInForce& in_force, Mixer& mixer) {
   in_force.Adopt(now_.plan, profile(), setting);
   for (const PlannedTask& entry : now_.plan.entries) {
     if (!in_force.Knows(entry.form)) continue;
-    const Form& form = parts_.forms.At(entry.form);
+    const Form& form = parts().forms.At(entry.form);
     if (in_force.IdOf(form.task) == form.id)
-      mixer.SetSize(form.task, SizeOf(parts_.host.Variant(form), entry.rows));
-    if (LoadedTask* loaded = parts_.host.Find(form.id); now_.plan.drops_tables && loaded != nullptr)
-      loaded->DropConstants(parts_.device);
+      mixer.SetSize(form.task, SizeOf(parts().host.Variant(form), entry.rows));
+    if (LoadedTask* loaded = parts().host.Find(form.id); now_.plan.drops_tables && loaded != nullptr)
+      loaded->DropConstants(parts().device);
   }
 }
 
 std::string RunPlanner::Line() const {
   std::set<std::string> tasks;
-  for (const PlannedTask& entry : now_.plan.entries) tasks.insert(parts_.forms.At(entry.form).task);
+  for (const PlannedTask& entry : now_.plan.entries) tasks.insert(parts().forms.At(entry.form).task);
   return (now_.taken_up ? "plan (of an earlier start, which still holds): " : "plan: ") +
          PlanInALine(now_.plan, tasks.size());
 }
 
 std::string RunPlanner::Tables(std::size_t columns) const {
-  return StagesOfPlan(parts_.forms, curriculum_, now_.plan, columns) + PlanTable(now_.plan, columns);
+  return StagesOfPlan(parts().forms, curriculum_, now_.plan, columns) + PlanTable(now_.plan, columns);
 }
 
 std::string RunPlanner::Cost() const {

@@ -51,7 +51,8 @@ class RunPlanner {
     bool all_ways = false;         // measure every legal way to run a task; else those that the plan needs
   };
   // Keeps the references. `curriculum`: of the named forms.
-  RunPlanner(FormMeasurer::Parts parts, const Curriculum& curriculum, Setting setting, Console& console);
+  RunPlanner(const FormMeasurer::Parts& parts, const Curriculum& curriculum, Setting setting,
+             Console& console);
   // The run's own budget; on the CPU probes may use all that is free.
   static Setting SettingOf(const Run& run);
 
@@ -107,6 +108,7 @@ class RunPlanner {
   const Prober& prober() const { return measurer_.prober(); }
 
  private:
+  const FormMeasurer::Parts& parts() const { return measurer_.parts(); }
   using Requests = FormMeasurer::Requests;
 
   TaskRequest RequestFor(const Form& form) const;
@@ -129,7 +131,6 @@ class RunPlanner {
   void Leave(const FormId& form);
   void Join(const Plan& added);
 
-  FormMeasurer::Parts parts_;
   const Curriculum& curriculum_;
   Setting setting_;
   Console& console_;
