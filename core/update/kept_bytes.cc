@@ -58,8 +58,17 @@ std::int64_t DirectionBuffers(const OptimizerConfig& config, bool is_its_own_mas
   return 1 + (config.keeps_last_step ? 1 : 0) + (is_its_own_master ? 1 : 0);
 }
 
-std::int64_t MomentsOf(const OptimizerConfig& config, const Parameter& parameter, std::int64_t numbers) {
-  return RuleOf(config, parameter)->StateBytes(numbers, AtLeastFloat(parameter.tensor.scalar_type()));
+// Of a parameter of which a process updates so many numbers.
+KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter, std::int64_t own) {
+  if (!IsTrained(config, parameter)) return {};
+  const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
+  const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
+  return {.gradients = bytes,
+          .moments = RuleOf(config, parameter)->StateBytes(own, wide),
+          .masters = wide == type ? 0 : bytes,
+          .averages = config.average > 0 ? bytes : 0,
+          .trends = config.trend ? bytes : 0,
+          .directions = DirectionBuffers(config, wide == type) * bytes};
 }
 
 // Each parameter's, in the process with this place.
@@ -67,11 +76,8 @@ std::vector<KeptBytes> KeptBytesOfEach(const OptimizerConfig& config, const Mode
                                        const ShardPlace& place) {
   const Shards shards(config, model.parameters(), place);
   std::vector<KeptBytes> kept;
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const Parameter& parameter = model.parameters()[i];
-    kept.push_back(KeptBytesOf(config, parameter));
-    if (shards.IsDivided(i)) kept.back().moments = MomentsOf(config, parameter, shards.OwnNumbers(i));
-  }
+  for (std::size_t i = 0; i < model.parameters().size(); ++i)
+    kept.push_back(KeptBytesOf(config, model.parameters()[i], shards.OwnNumbers(i)));
   return kept;
 }
 
@@ -108,15 +114,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Parameter& parameter) {
-  if (!IsTrained(config, parameter)) return {};
-  const at::ScalarType type = parameter.tensor.scalar_type(), wide = AtLeastFloat(type);
-  const std::int64_t bytes = parameter.tensor.numel() * static_cast<std::int64_t>(c10::elementSize(wide));
-  return {.gradients = bytes,
-          .moments = MomentsOf(config, parameter, parameter.tensor.numel()),
-          .masters = wide == type ? 0 : bytes,
-          .averages = config.average > 0 ? bytes : 0,
-          .trends = config.trend ? bytes : 0,
-          .directions = DirectionBuffers(config, wide == type) * bytes};
+  return KeptBytesOf(config, parameter, parameter.tensor.numel());
 }
 
 KeptBytes KeptBytesOf(const OptimizerConfig& config, const Model& model, const ShardPlace& place) {

@@ -8,7 +8,6 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +23,6 @@ namespace {
 const std::vector<Parameter>& TrainedParameters(const Model& model, const OptimizerConfig& config) {
   SetTrained(model, config);
   return model.parameters();
-}
-
-at::Tensor MakeState(const StateTensor& tensor, const at::Tensor& weights) {
-  at::TensorOptions options = weights.options();
-  if (tensor.type) options = options.dtype(*tensor.type);
-  if (tensor.on_host) options = options.device(at::kCPU);
-  if (tensor.each == 1) return at::zeros_like(weights, options);
-  if (tensor.each == 0) return at::zeros({}, options);
-  return at::zeros({tensor.Numbers(weights.numel())}, options);
 }
 
 std::string WithEnding(const std::string& name, const std::string& ending) {
@@ -85,7 +75,7 @@ void Optimizer::AddSlot(std::size_t number, const Parameter& parameter, const at
   group->slots.push_back(slots_.size());
   Slot slot{parameter.name, parameter.former_name, number, &rule, parameter.tensor, master};
   const at::Tensor own = shards_.OwnOf(number, master.detach());
-  for (const StateTensor& tensor : rule.State()) slot.state.push_back(MakeState(tensor, own));
+  for (const StateTensor& tensor : rule.State()) slot.state.push_back(tensor.Zeros(own));
   slots_.push_back(std::move(slot));
 }
 
@@ -137,18 +127,21 @@ double Optimizer::Step(double learning_rate) {
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
   if (!std::isfinite(norm)) FailNotFinite();
-  const double scale = Clip(norm);
+  LineUpGradients();
+  std::vector<std::vector<Updated>> updated;  // of each group
+  for (const Group& group : groups_) updated.push_back(UpdatedNow(group));
+  const double scale = Clip(norm, updated);
   Touched touched{.learning_rate = learning_rate};
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].parameter.grad().defined()) touched.weights.push_back(i);
   }
   for (const auto& follower : followers_) follower->Leave(touched);
-  for (const Group& group : groups_) {
-    const std::vector<Updated> updated = UpdatedNow(group);
-    if (!updated.empty())
-      group.rule->Update(updated, {.learning_rate = learning_rate * group.learning_rate_scale,
-                                   .weight_decay = group.weight_decay,
-                                   .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const Group& group = groups_[i];
+    if (!updated[i].empty())
+      group.rule->Update(updated[i], {.learning_rate = learning_rate * group.learning_rate_scale,
+                                      .weight_decay = group.weight_decay,
+                                      .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
   }
   if (is_divided()) Spread();
   for (const auto& follower : followers_) follower->Arrive(touched);
@@ -241,19 +234,22 @@ void Optimizer::FailNotFinite() const {
   throw NotFiniteError("the gradient of " + names + " is not finite; nothing was updated");
 }
 
-// Puts gradients into the order of their weights, in which they nearly always are, and scales those whose
-// rules do not. What the others are to be scaled with.
-double Optimizer::Clip(double norm) {
+// Into the order of their weights, in which they nearly always are.
+void Optimizer::LineUpGradients() {
   for (Slot& slot : slots_) {
     at::Tensor& gradient = slot.parameter.mutable_grad();
     if (gradient.defined() && slot.master.is_contiguous()) gradient = gradient.contiguous();
   }
+}
+
+// Scales the gradients whose rules do not. What the others are to be scaled with.
+double Optimizer::Clip(double norm, const std::vector<std::vector<Updated>>& updated) {
   if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return 1;
   std::vector<at::Tensor> gradients;
-  for (const Group& group : groups_) {
-    if (group.rule->ScalesGradients()) continue;
-    for (const Updated& updated : UpdatedNow(group)) {
-      if (updated.gradients.numel() > 0) gradients.push_back(updated.gradients);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].rule->ScalesGradients()) continue;
+    for (const Updated& one : updated[i]) {
+      if (one.gradients.numel() > 0) gradients.push_back(one.gradients);
     }
   }
   // A tensor, not a number: mul_ would allocate one for it.

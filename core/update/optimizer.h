@@ -105,8 +105,9 @@ class Optimizer {
   void ReadNormsTogether();
   double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   [[noreturn]] void FailNotFinite() const;
-  double Clip(double norm);
+  void LineUpGradients();
   std::vector<Updated> UpdatedNow(const Group& group) const;
+  double Clip(double norm, const std::vector<std::vector<Updated>>& updated);
   void Spread();
 
   OptimizerConfig config_;

@@ -2,11 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <set>
-
-#include <medley/model/float_type.h>
 
 namespace medley {
 namespace {
@@ -24,18 +23,6 @@ bool IsStateOf(const UpdateRule& rule, const std::string& name, at::IntArrayRef 
     if (tensor.type ? type != *tensor.type : type != at::kFloat && type != at::kDouble) return false;
   }
   return true;
-}
-
-// Of zeros, as before the first update.
-void BeginAnew(const UpdateRule& rule, const std::string& name, at::IntArrayRef shape, at::ScalarType master,
-               SavedTensors& saved) {
-  const std::int64_t numbers = c10::multiply_integers(shape);
-  for (const StateTensor& tensor : rule.State()) {
-    const std::vector<std::int64_t> sizes = tensor.each == 1   ? shape.vec()
-                                            : tensor.each == 0 ? std::vector<std::int64_t>()
-                                                               : std::vector{tensor.Numbers(numbers)};
-    saved[name + tensor.ending] = at::zeros(sizes, tensor.type.value_or(master));
-  }
 }
 
 // Those that may have saved a parameter's state.
@@ -58,6 +45,15 @@ std::vector<std::unique_ptr<UpdateRule>> RulesFor(const OptimizerConfig& config,
 
 std::int64_t StateTensor::Numbers(std::int64_t numbers) const {
   return each == 0 ? 1 : (numbers + each - 1) / each;
+}
+
+at::Tensor StateTensor::Zeros(const at::Tensor& master) const {
+  at::TensorOptions options = master.options();
+  if (type) options = options.dtype(*type);
+  if (on_host) options = options.device(at::kCPU);
+  if (each == 1) return at::zeros_like(master, options);
+  if (each == 0) return at::zeros({}, options);
+  return at::zeros({Numbers(master.numel())}, options);
 }
 
 std::int64_t UpdateRule::StateBytes(std::int64_t numbers, at::ScalarType master) const {
@@ -107,9 +103,10 @@ void KeepShared(const OptimizerConfig& config, const UpdateRule& rule, const Par
 
 Converted ConvertState(const OptimizerConfig& config, const UpdateRule& rule, const Parameter& parameter,
                        at::IntArrayRef shape, SavedTensors& saved) {
+  const auto rules = RulesFor(config, parameter);
   for (const std::string& name : {parameter.name, parameter.former_name}) {
     if (name.empty()) continue;
-    for (const auto& was : RulesFor(config, parameter)) {
+    for (const auto& was : rules) {
       if (!IsStateOf(*was, name, shape, saved)) continue;
       if (was->name() == rule.name()) return {};
       for (const StateTensor& tensor : was->State()) {
@@ -118,7 +115,8 @@ Converted ConvertState(const OptimizerConfig& config, const UpdateRule& rule, co
       const GradientMeans means = was->Read(name, saved);
       for (const StateTensor& tensor : was->State()) saved.erase(name + tensor.ending);
       const bool goes_on = rule.Write(name, means, saved);
-      if (!goes_on) BeginAnew(rule, name, shape, AtLeastFloat(parameter.tensor.scalar_type()), saved);
+      for (const StateTensor& tensor : goes_on ? std::vector<StateTensor>() : rule.State())
+        saved[name + tensor.ending] = tensor.Zeros(means.mean);  // as before the first update
       return {was->name(), !goes_on};
     }
   }

@@ -24,6 +24,7 @@ struct StateTensor {
   bool on_host = false;
 
   std::int64_t Numbers(std::int64_t numbers) const;  // for so many of the parameter's
+  at::Tensor Zeros(const at::Tensor& master) const;  // for these
 };
 
 // A parameter in one update: the numbers that this process updates, of a divided parameter as a line.
