@@ -3,14 +3,13 @@
 // thing: an operator that is handed tensors of both devices fails at once, where some kernels of a GPU read
 // the host's memory as theirs. It has a limit that is kept (per_process_memory_fraction of 4 GiB), libtorch's
 // own thread for the backward of a device, a generator and page-locked memory of its own, and nothing
-// asynchronous.
+// asynchronous. It counts what it is asked for (counters.h).
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/_reshape_alias_native.h>
-#include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/resize_native.h>
@@ -22,15 +21,27 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attention.h"
+#include "counters.h"
+
 namespace {
+
+using medley::fake_cuda::Add;
+using medley::fake_cuda::Attend;
+using medley::fake_cuda::Count;
+using medley::fake_cuda::InsideOperator;
+using medley::fake_cuda::OnHost;
 
 const at::Device kDevice(at::kCUDA, 0);
 constexpr std::int64_t kTotal = std::int64_t{4} << 30;
@@ -49,7 +60,8 @@ class Allocator final : public c10::DeviceAllocator {
     }
     void* const memory = std::aligned_alloc(512, (size + 511) / 512 * 512);
     if (size > 0) TORCH_CHECK(memory != nullptr, "the host is out of memory");
-    Count(bytes);
+    Hold(bytes);
+    if (size > 0) Add(Count::kAllocations, "all");
     sizes_[memory] = bytes;
     return {memory, memory, &Free, kDevice};
   }
@@ -67,6 +79,7 @@ class Allocator final : public c10::DeviceAllocator {
   }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {
+    medley::fake_cuda::WriteCounts();
     const std::scoped_lock lock(mutex_);
     for (auto* bytes : {&stats_.requested_bytes, &stats_.reserved_bytes, &stats_.allocated_bytes})
       (*bytes)[0].reset_peak();
@@ -86,7 +99,7 @@ class Allocator final : public c10::DeviceAllocator {
   }
 
  private:
-  void Count(std::int64_t bytes) {
+  void Hold(std::int64_t bytes) {
     for (auto* of : {&stats_.requested_bytes, &stats_.reserved_bytes, &stats_.allocated_bytes}) {
       if (bytes > 0) (*of)[0].increase(static_cast<std::size_t>(bytes));
       if (bytes < 0) (*of)[0].decrease(static_cast<std::size_t>(-bytes));
@@ -97,7 +110,7 @@ class Allocator final : public c10::DeviceAllocator {
     Allocator& self = Get();
     const std::scoped_lock lock(self.mutex_);
     const auto found = self.sizes_.find(memory);
-    self.Count(-found->second);
+    self.Hold(-found->second);
     self.sizes_.erase(found);
     std::free(memory);
   }
@@ -127,12 +140,12 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
+  void synchronizeStream(const c10::Stream&) const override { Add(Count::kWaits, "synchronizeStream"); }
+  void synchronizeDevice(c10::DeviceIndex) const override { Add(Count::kWaits, "synchronizeDevice"); }
   void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  void synchronizeEvent(void*) const override { Add(Count::kWaits, "synchronizeEvent"); }
   void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
   void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 };
@@ -194,23 +207,12 @@ struct CUDAHooks final : at::CUDAHooksInterface {
   at::Allocator* getCUDADeviceAllocator() const override { return &Allocator::Get(); }
   at::Device getDeviceFromPtr(void*) const override { return kDevice; }
   std::string showConfig() const override { return "a fake GPU"; }
-  void deviceSynchronize(at::DeviceIndex) const override {}
+  void deviceSynchronize(at::DeviceIndex) const override { Add(Count::kWaits, "deviceSynchronize"); }
 };
 
 // Operators that take indices of the host for a tensor of the device.
 bool TakesBoth(const std::string& name) {
   return name == "aten::index" || name == "aten::index_put_" || name == "aten::_index_put_impl_";
-}
-
-// The host's view of the same memory. Another one where an operator makes its result larger.
-at::Tensor OnHost(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.is_cuda()) return tensor;
-  return at::for_blob(tensor.data_ptr(), tensor.sizes())
-      .strides(tensor.strides())
-      .options(at::TensorOptions(tensor.dtype()))
-      .resizeable_storage()
-      .allocator(c10::GetAllocator(at::kCPU))
-      .make_tensor();
 }
 
 // The arguments of one call of an operator, lent to the host's, and what that gives back.
@@ -278,6 +280,38 @@ class Call {
   bool host_ = false, device_ = false;
 };
 
+// Whether the host needs a number of the device before it can go on: the value, or how large the result is.
+bool Waits(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  static const std::set<std::string> always{"aten::_local_scalar_dense", "aten::nonzero",
+                                            "aten::masked_select", "aten::equal"};
+  const std::string& name = op.schema().name();
+  if (always.contains(name)) return true;
+  if (name == "aten::repeat_interleave") return stack.back().isNone();
+  const auto picks = [](const c10::IValue& value) {  // by bools, which are counted first
+    if (!value.isOptionalTensorList()) return false;
+    const auto indices = value.toOptionalTensorVector();
+    return std::any_of(indices.begin(), indices.end(), [](const std::optional<at::Tensor>& one) {
+      return one && one->defined() && one->is_cuda() && one->scalar_type() == at::kBool;
+    });
+  };
+  return TakesBoth(name) && std::any_of(stack.begin(), stack.end(), picks);
+}
+
+void CountCall(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const std::string& name = op.schema().name();
+  if (Waits(op, stack)) Add(Count::kWaits, name);
+  if (name != "aten::_local_scalar_dense") Add(Count::kOperators, name);  // a copy, and no launch
+}
+
+void CountCopy(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
+  if (to.numel() == 0) return;
+  if (to.is_cuda() && from.is_cuda()) return Add(Count::kOperators, "a copy within the device");
+  const bool pageable = to.is_cuda() && !PinnedAllocator::Get().Has(from.const_data_ptr());
+  if (pageable) Add(Count::kPageable, "a copy to the device");
+  if (pageable || !non_blocking)
+    Add(Count::kWaits, to.is_cuda() ? "a copy to the device" : "a copy to the host");
+}
+
 // Some operators hand others a result that is too small, of which libtorch warns wherever that is.
 class Silent final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
@@ -287,22 +321,26 @@ void Compute(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static Silent silent;
   const c10::WarningUtils::WarningHandlerGuard nothing_said(&silent);
   const at::AutoDispatchBelowADInplaceOrView below;
+  CountCall(op, *stack);
+  const InsideOperator inside;
   Call call;
   call.Lend(op, *stack);
   op.callBoxed(stack);
   call.GiveBack(op, *stack);
 }
 
-at::Tensor& Copy(at::Tensor& to, const at::Tensor& from, bool) {
+at::Tensor& Copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   const at::AutoDispatchBelowADInplaceOrView below;
+  CountCopy(to, from, non_blocking);
+  const InsideOperator inside;
   at::Tensor host = OnHost(to);
   host.copy_(OnHost(from));
   return to;
 }
 
-at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor CopyFrom(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   at::Tensor target = to;
-  Copy(target, from, false);
+  Copy(target, from, non_blocking);
   return to;
 }
 
@@ -338,14 +376,6 @@ const at::Tensor& Resize(const at::Tensor& self, at::IntArrayRef sizes, std::opt
   return self;
 }
 
-// Which kernel of attention libtorch would take is asked of CUDA itself.
-at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const std::optional<at::Tensor>& mask, double dropout, bool causal,
-                  std::optional<double> scale, bool grouped) {
-  return std::get<0>(
-      at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal, std::nullopt, scale, grouped));
-}
-
 TORCH_LIBRARY_IMPL(_, CUDA, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>());
 }
@@ -363,10 +393,21 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("_reshape_alias", &at::native::_reshape_alias);
   library.impl("unfold", &at::native::unfold);
   library.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
+  // Which of its kernels libtorch would take is asked of CUDA itself.
   library.impl("scaled_dot_product_attention", &Attend);
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradCUDA, library) { library.impl("scaled_dot_product_attention", &Attend); }
+
+// What is one operator on a GPU and made of others elsewhere: those that native_functions.yaml gives kernels
+// of CUDA's beside CompositeExplicitAutograd.
+TORCH_LIBRARY_IMPL(aten, CUDA, library) {
+  for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (op.name == "aten::native_layer_norm" || op.name == "aten::native_group_norm" ||
+        op.name.starts_with("aten::_foreach_"))
+      library.impl(toString(op).c_str(), torch::CppFunction::makeFromBoxedFunction<&Compute>());
+  }
+}
 
 const bool registered = [] {
   c10::SetAllocator(at::kCUDA, &Allocator::Get());
@@ -381,6 +422,16 @@ const bool registered = [] {
 }();
 
 }  // namespace
+
+at::Tensor medley::fake_cuda::OnHost(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.is_cuda()) return tensor;
+  return at::for_blob(tensor.data_ptr(), tensor.sizes())
+      .strides(tensor.strides())
+      .options(at::TensorOptions(tensor.dtype()))
+      .resizeable_storage()
+      .allocator(c10::GetAllocator(at::kCPU))
+      .make_tensor();
+}
 
 namespace at {
 REGISTER_CUDA_HOOKS(CUDAHooks);
