@@ -105,11 +105,8 @@ TEST(Operators, APaddedLookupHasTheSameValuesAndGradient) {
   EXPECT_EQ(b.storage().nbytes(), 4097U * 6 * sizeof(float)) << "1,200 ids were to be padded";
 }
 
-// On the CPU libtorch shares keys among queries itself; a GPU's kernel gets copies.
+// On the CPU libtorch shares keys among queries itself; some of a GPU's kernels get copies.
 TEST(Operators, RepeatedHeadsAttendAsSharedOnesDo) {
-  EXPECT_TRUE(RepeatsKeys(at::kCUDA, at::kFloat));
-  EXPECT_FALSE(RepeatsKeys(at::kCUDA, at::kBFloat16));
-  EXPECT_FALSE(RepeatsKeys(at::kCPU, at::kFloat));
   const at::Tensor q = at::randn({2, 6, 5, 4}, at::kDouble), k = at::randn({2, 2, 7, 4}, at::kDouble),
                    v = at::randn({2, 2, 7, 4}, at::kDouble);
   const at::Tensor shared =

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <medley/model/blocks/dropout.h>
 #include <medley/model/blocks/language_config.h>
@@ -11,18 +12,29 @@
 
 namespace medley {
 
+// What of m keys n queries see.
+struct AttentionMask {
+  AttentionMask() = default;  // everything
+  // NOLINTNEXTLINE(google-explicit-constructor): a tensor is a mask
+  AttentionMask(at::Tensor tensor) : additive(std::move(tensor)) {}
+  // Query i the keys [0, m - n + i]: the last one all of them, as a text behind a prefix that all see.
+  // Fused attention on a GPU has kernels for that, and gets no tensor.
+  static AttentionMask Causal(std::int64_t n, std::int64_t m, const at::TensorOptions& options,
+                              AttentionKind kind);
+
+  at::Tensor additive;  // of a shape that expands to [rows, heads, n, m], or undefined
+  bool causal = false;  // without `additive`
+};
+
 // softmax(q k^T / sqrt(d) + mask) v, at least in float.
 //   q [rows, heads, n, d], k and v [rows, kv heads, m, d]; kv heads divide heads
-//   mask additive, of a shape that expands to [rows, heads, n, m], or undefined: everything is seen
 // -> [rows, n, heads * d]. Whoever sees nothing gets zeros. `on_weights`: of kEager only, else an Error.
-at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask = {},
-                  AttentionKind kind = AttentionKind::kFused, const Dropout& on_weights = {});
+at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const AttentionMask& mask = {}, AttentionKind kind = AttentionKind::kFused,
+                  const Dropout& on_weights = {});
 
 // Each head so many times, one copy after the other: [rows, heads, ...] -> [rows, heads * times, ...].
 at::Tensor RepeatHeads(const at::Tensor& x, std::int64_t times);
-// Whether fused attention must repeat keys and values with fewer heads than the queries: of a GPU's kernels
-// none takes them as they are in float and double, and the others keep all scores.
-bool RepeatsKeys(at::DeviceType device, at::ScalarType dtype);
 
 // 0 where `sees` [...] (bool) is true, minus infinity elsewhere: a mask of the type of `like`.
 at::Tensor AdditiveMask(const at::Tensor& sees, const at::Tensor& like);
@@ -40,9 +52,9 @@ class Attention {
   Attention(ParameterSet& set, const std::string& name, const Setting& setting);
 
   // x [rows, n, width] -> the same shape; masks as in Attend
-  at::Tensor Self(const at::Tensor& x, const at::Tensor& mask = {}, const Dropout& on_weights = {}) const;
+  at::Tensor Self(const at::Tensor& x, const AttentionMask& mask = {}, const Dropout& on_weights = {}) const;
   // context [rows, m, width]
-  at::Tensor Cross(const at::Tensor& x, const at::Tensor& context, const at::Tensor& mask = {},
+  at::Tensor Cross(const at::Tensor& x, const at::Tensor& context, const AttentionMask& mask = {},
                    const Dropout& on_weights = {}) const;
 
  private:

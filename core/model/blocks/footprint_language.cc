@@ -38,7 +38,7 @@ class TextNumbers {
   ForwardPart Embedded() const {
     const std::int64_t rows = shape_.rows, words = rows * shape_.width * hidden_;
     ForwardPart part{
-        .kept = rows * prefix_ * hidden_ + Places() + LookedUpBeside() + If(!has_.front().x, words),
+        .kept = rows * prefix_ * hidden_ + Mask() + LookedUpBeside() + If(!has_.front().x, words),
         .forward = words,
         .backward =
             rows * ((2 * prefix_ + shape_.width) * hidden_ + shape_.shared * config_.layers * 2 * keys_),
@@ -248,12 +248,9 @@ class TextNumbers {
   std::int64_t LookedUpBeside() const {
     return shape_.on_gpu && shape_.with_graph && training_.words() ? kMostPaddedIds * hidden_ : 0;
   }
-  // Where queries and keys stand, and what sees what.
-  std::int64_t Places() const {
-    const std::int64_t width = shape_.width, seen = prefix_ + width;
-    const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
-    return width * (shape_.shared + seen) + InFloat(2 * width * config_.head_dim * queries) +
-           KeyTurns(config_, seen, shape_.number_bytes);
+  // What sees what; fused kernels of a GPU know it.
+  std::int64_t Mask() const {
+    return If(!shape_.on_gpu || is_eager(), shape_.width * (shape_.shared + prefix_ + shape_.width));
   }
   bool is_eager() const { return config_.attention == AttentionKind::kEager; }
   bool is_half() const { return products_ == 0; }
@@ -283,11 +280,6 @@ class TextNumbers {
 };
 
 }  // namespace
-
-std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes) {
-  const std::int64_t heads = RepeatsTurns(config.head_dim) ? config.kv_heads : 1;
-  return Floats(2 * positions * config.head_dim * heads, number_bytes);
-}
 
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape,

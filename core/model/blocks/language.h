@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <medley/model/blocks/adapter_drops.h>
+#include <medley/model/blocks/attention.h>
 #include <medley/model/blocks/item_losses.h>
 #include <medley/model/blocks/language_config.h>
 #include <medley/model/blocks/language_training.h>
@@ -71,10 +72,8 @@ class Language {
   // What the backward needs, as it is now.
   LanguageTraining training() const;
   at::Device device() const { return embedding_.device(); }
-  std::int64_t positions() const { return rope_.cos.size(0); }
-  std::int64_t TableBytes() const {
-    return static_cast<std::int64_t>(rope_.cos.nbytes() + rope_.sin.nbytes());
-  }
+  std::int64_t positions() const { return query_turns_.cos.size(0); }
+  std::int64_t TableBytes() const;  // of positions
   void To(at::Device device, at::ScalarType dtype);
 
  private:
@@ -85,7 +84,7 @@ class Language {
 
   // The places of queries and keys, and which of them see each other; the same for all layers.
   struct Places {
-    at::Tensor mask;  // [text length, prefix length + text length] additive
+    AttentionMask mask;
     RopeTables query_turns, key_turns;
   };
   // The next token of each row: it sees the slots [0, end) under the mask [rows, 1, 1, end].
@@ -98,7 +97,7 @@ class Language {
   // 0 without an adapter of the map.
   double DropoutOf(const Linear& map) const { return map.rank() > 0 ? dropout_ : 0; }
   AdapterDrops DropsOf(std::size_t index, const TextInput& text, ForwardContext& context) const;
-  RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
+  void MakeTurns(std::int64_t positions, const at::TensorOptions& options);
   Places PlacesOf(const TextInput& text, std::int64_t width, const at::TensorOptions& options) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
   // Queries or keys, normalised where the config says so, and turned.
@@ -119,7 +118,7 @@ class Language {
   RowChanges embedding_changes_, head_changes_;
   double dropout_ = 0;  // of what goes into adapters
   std::vector<Layer> layers_;
-  RopeTables rope_;
+  RopeTables query_turns_, key_turns_;  // of all positions
 };
 
 }  // namespace medley

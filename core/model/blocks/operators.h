@@ -16,14 +16,16 @@ at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon
 // types, in which positions would run together.
 struct RopeTables {
   at::Tensor cos, sin;
+  RopeTables Of(std::int64_t begin, std::int64_t end) const {
+    return {cos.slice(0, begin, end), sin.slice(0, begin, end)};
+  }
 };
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
                           const at::TensorOptions& options, const RopeScaling& scaling = {});
 
-// Whether RopeTurns are repeated for each head: over lines so short an element-wise kernel would be slow.
-constexpr bool RepeatsTurns(std::int64_t head_dim) { return head_dim < 64; }
 // What HeadNormRope takes of so many heads: `lines` [n, d / 2] of the tables -> [n, 1 or heads, d], cosines
-// twice, and sines with those of the first half negated.
+// twice, and sines with those of the first half negated. Short lines are repeated for each head on the CPU,
+// whose element-wise kernels would be slow over them.
 RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads);
 
 // RoPE of the rotate-half kind (dims i and i + d/2 turn together). x [rows, length, heads * d], turns
