@@ -1,16 +1,19 @@
-// The kernels of medley_kernels.so: the CPU's functions of a block, with a thread for each number. Compiled by nvcc
-// without libtorch; each operation is rounded by itself, so that the bits are the CPU's.
-#include <cuda_runtime.h>
-
+// The kernels of medley_kernels.so: the CPU's functions of a block, with a thread for each number. Compiled
+// by nvcc without libtorch; each operation is rounded by itself, so that the bits are the CPU's.
 #include <medley/kernels/cuda_module.h>
+#include <medley/kernels/device.h>
 
 namespace medley::kernels {
 namespace {
 
+#if defined(__CUDA_ARCH__) || !defined(__CUDACC__)
+#define MEDLEY_HAS_THREADS  // not what nvcc compiles of these functions for its host
+#endif
+
 // A thread block has a block of numbers.
 struct ThreadLane {
   MEDLEY_BOTH static std::int64_t First() {
-#ifdef __CUDA_ARCH__
+#ifdef MEDLEY_HAS_THREADS
     return threadIdx.x;
 #else
     return 0;
@@ -20,7 +23,7 @@ struct ThreadLane {
 
   // Of the whole thread block. All its threads call it; what they read before is read by all.
   MEDLEY_BOTH static std::int32_t Max(std::int32_t own) {
-#ifdef __CUDA_ARCH__
+#ifdef MEDLEY_HAS_THREADS
     __shared__ std::int32_t of_warps[kBlock / 32];
     for (int apart = 16; apart > 0; apart /= 2) own = max(own, __shfl_xor_sync(0xffffffffU, own, apart));
     __syncthreads();  // an earlier call's are read
@@ -46,13 +49,11 @@ __global__ void __launch_bounds__(kBlock) UpdateHalves(HalfTensor tensor, AdamWR
   UpdateBlock<ThreadLane>(BlockOf(tensor, blockIdx.x, SizeOfBlock(tensor.numbers)), rates);
 }
 
-const char* WordsOf(cudaError_t error) { return error == cudaSuccess ? nullptr : cudaGetErrorString(error); }
-
 template <typename Tensor>
-const char* Launch(void (*kernel)(Tensor, AdamWRates), const Tensor& tensor, const AdamWRates& rates, void* stream) {
+const char* Update(void (*kernel)(Tensor, AdamWRates), const Tensor& tensor, const AdamWRates& rates,
+                   void* stream) {
   if (tensor.numbers == 0) return nullptr;
-  kernel<<<static_cast<unsigned>(BlocksOf(tensor.numbers)), kBlock, 0, static_cast<cudaStream_t>(stream)>>>(tensor, rates);
-  return WordsOf(cudaGetLastError());
+  return Launch(kernel, static_cast<std::size_t>(BlocksOf(tensor.numbers)), kBlock, 0, stream, tensor, rates);
 }
 
 }  // namespace
@@ -62,17 +63,14 @@ using namespace medley::kernels;
 
 extern "C" const int medley_kernels_version = kCudaModuleVersion;
 
-extern "C" const char* medley_kernels_check() {
-  cudaFuncAttributes attributes{};
-  const cudaError_t error = cudaFuncGetAttributes(&attributes, UpdateEightBits);
-  cudaGetLastError();  // forgotten: it is answered here
-  return WordsOf(error);
+extern "C" const char* medley_kernels_check() { return CannotRun(UpdateEightBits); }
+
+extern "C" const char* medley_kernels_update_8bit(const EightBitTensor& tensor, const AdamWRates& rates,
+                                                  void* stream) {
+  return Update(UpdateEightBits, tensor, rates, stream);
 }
 
-extern "C" const char* medley_kernels_update_8bit(const EightBitTensor& tensor, const AdamWRates& rates, void* stream) {
-  return Launch(UpdateEightBits, tensor, rates, stream);
-}
-
-extern "C" const char* medley_kernels_update_bf16(const HalfTensor& tensor, const AdamWRates& rates, void* stream) {
-  return Launch(UpdateHalves, tensor, rates, stream);
+extern "C" const char* medley_kernels_update_bf16(const HalfTensor& tensor, const AdamWRates& rates,
+                                                  void* stream) {
+  return Update(UpdateHalves, tensor, rates, stream);
 }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <medley/kernels/both.h>
+
 namespace medley::kernels {
 
 // What the fused kernels of medley_kernels.so are given. Numbers of a half type are widened as they are read
@@ -19,7 +21,7 @@ struct LineStrides {
 struct LineShape {
   std::int64_t rows, positions, heads, dim;  // fewer than 2^31 lines, and than 2^30 numbers each
 
-  constexpr std::int64_t Lines() const { return rows * positions * heads; }
+  MEDLEY_BOTH constexpr std::int64_t Lines() const { return rows * positions * heads; }
 };
 
 // RoPE's turns as RopeTurns (model/blocks/operators.h) makes them: the sines carry the sign. Null: not
