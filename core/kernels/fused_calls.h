@@ -42,7 +42,7 @@ struct NormCall {
   Turns turns;
   void* y;
   LineStrides y_strides;
-  float* scale;  // [rows, positions, heads]: 1 / root mean square; null: not wanted, or no norm
+  float* scale = nullptr;  // [rows, positions, heads]: 1 / root mean square; null: not wanted, or no norm
 };
 
 // Its backward; NormBackwardByOperators.
@@ -58,9 +58,10 @@ struct NormBackwardCall {
   Turns turns;
   void* x_gradient;
   LineStrides x_gradient_strides;
-  float* weight_gradient;   // [dim], written; null: not wanted. With it:
-  float* partials;          // [NormPartials(shape)], whatever is in it
-  std::uint32_t* counters;  // [kNormCounters], 0 before the first call and again behind each; of one stream
+  float* weight_gradient = nullptr;  // [dim], written; null: not wanted. With it:
+  float* partials = nullptr;         // [NormPartials(shape)], whatever is in it
+  std::uint32_t* counters =
+      nullptr;  // [kNormCounters], 0 before the first call and again behind each; of one stream
 };
 inline constexpr std::int64_t kNormParts = 640, kNormGroup = 16, kNormCounters = kNormParts / kNormGroup + 1;
 constexpr std::int64_t NormPartials(const LineShape& shape) {
@@ -104,24 +105,26 @@ struct LossesCall {
   bool is_first, is_last;
   // What was seen, [items] each, written and, but for the first piece, read. May be null where a piece is
   // first and last.
-  float *highest, *others;  // `others`: the sum of exp(logit - highest), of all but the target's
-  float *target, *all;      // the target's logit, 0 before it is seen; the sum of logits, with smoothing
+  float *highest = nullptr,
+        *others = nullptr;  // `others`: the sum of exp(logit - highest), of all but the target's
+  float *target = nullptr,
+        *all = nullptr;  // the target's logit, 0 before it is seen; the sum of logits, with smoothing
   // The logits become exp(logit - highest), the target's 0; [items] the factor by which what was made of
   // earlier pieces grows smaller. Null: they stay.
-  float* smaller;
+  float* smaller = nullptr;
   // Of the last piece, [items] each. Null: not wanted.
-  float *losses, *log_sums;
-  float* sums;       // of exp(logit - highest), the target's too
-  float* at_target;  // the gradient of the loss at the target's logit: smoothing - others / sums
+  float *losses = nullptr, *log_sums = nullptr;
+  float* sums = nullptr;       // of exp(logit - highest), the target's too
+  float* at_target = nullptr;  // the gradient of the loss at the target's logit: smoothing - others / sums
 };
 
 // out = gradient * (exp(logit - log_sum) - smoothing / vocabulary - (1 - smoothing) * [1 at the target])
 struct LossesBackwardCall {
   LogitsPiece piece;
   const void* logits;
-  const float* log_sums;  // [items]
-  const float* gradient;  // [items], of the losses; null: 1
-  void* out;              // [items, words], the logits' type; may be the logits
+  const float* log_sums;            // [items]
+  const float* gradient = nullptr;  // [items], of the losses; null: 1
+  void* out;                        // [items, words], the logits' type; may be the logits
   std::int64_t out_stride;
 };
 

@@ -58,6 +58,8 @@ std::int64_t Model::vocabulary() const { return 0; }
 
 std::int64_t Model::TableBytes() const { return 0; }
 
+KernelShapes Model::Kernels() const { return {}; }
+
 at::ScalarType FloatTypeOf(const Model& model) {
   for (const Parameter& parameter : model.parameters()) {
     if (parameter.tensor.is_floating_point()) return parameter.tensor.scalar_type();

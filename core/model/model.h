@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <medley/base/rows.h>
+#include <medley/model/kernel_shapes.h>
 #include <medley/model/model_spec.h>
 
 namespace medley {
@@ -157,6 +158,9 @@ class Model {
   virtual std::vector<ForwardPart> Footprint(const ForwardShape& shape) const;
   // Bytes of the tensors that it keeps beside its parameters.
   virtual std::int64_t TableBytes() const;
+  // In which shapes it calls the blocks that a GPU has kernels for; of a model that does not say they go by
+  // operators.
+  virtual KernelShapes Kernels() const;
   // Moves every parameter to a device or another floating type (float64: gradient tests), in place.
   virtual void To(at::Device device, at::ScalarType dtype) = 0;
 

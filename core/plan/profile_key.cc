@@ -10,6 +10,7 @@
 #include <medley/base/version.h>
 #include <medley/config/field_writer.h>
 #include <medley/memory/product_workspace.h>
+#include <medley/model/blocks/fused.h>
 #include <medley/plugin/elf_file.h>
 
 namespace medley {
@@ -75,6 +76,7 @@ ordered_json RunProfileKey(const RunConfig& config, const Model& model, const st
   // Other kernels take other workspaces.
   if (!device.is_cpu())
     key["numerics"] = config.matmul_precision + (config.deterministic ? ", deterministic" : "");
+  if (device.is_cuda()) key["kernels"] = KernelsInUse().used;
   return key;
 }
 

@@ -33,6 +33,7 @@
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/input_files.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_kernels.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
@@ -308,6 +309,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
   RunInputs inputs = CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunState::kBegun,
                                  weights, changed);
   inputs.rules = RulesOfRun(directory, config, inputs);
+  inputs.kernels = KernelsOf(directory);
   return inputs;
 }
 
@@ -343,6 +345,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose, weights);
+  TakeKernels(*run, inputs.kernels);
   if (purpose != Purpose::kTrain) return run;
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);

@@ -22,6 +22,7 @@
 #include <medley/data/data_rules.h>
 #include <medley/memory/budget.h>
 #include <medley/model/adapters.h>
+#include <medley/model/blocks/kernel_check.h>
 #include <medley/model/model.h>
 #include <medley/plugin/confirmed_paths.h>
 #include <medley/plugin/registry.h>
@@ -58,6 +59,8 @@ struct Run {
   std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
   std::string taken;  // words about weights of a Hugging Face folder; "": none were read
+  std::optional<KernelVerdicts> kernels;  // that it uses, of those that were tried; of a GPU
+  std::string kernel_words;               // what is left aside of them; "": nothing
   // Only for training:
   std::unique_ptr<Mixer> mixer;
   std::unique_ptr<ContractCheck> contract;
@@ -93,6 +96,7 @@ struct RunInputs {
   Registry registry;
   CheckedRun checked;
   DataRules rules = {};  // those of a run that begins, or of the run that lies there
+  std::optional<KernelVerdicts> kernels = {};  // of the run that lies there
   MovedFiles moved = {};
 };
 // `plugins` go before the config's, which must have been confirmed; `weights`: instead of what is in the

@@ -9,7 +9,7 @@
 #include <medley/base/file_digest.h>
 #include <medley/base/json_text.h>
 #include <medley/base/version.h>
-#include <medley/update/compact_kernels.h>
+#include <medley/model/gpu_kernels.h>
 
 namespace medley {
 namespace {
@@ -29,7 +29,7 @@ ordered_json WhatStarts(const Run& run, const std::string& checkpoint) {
   start["weights file"] = HashText(run.weights_text);
   if (run.config.optimizer.moments !=
       MomentsKind::kFloat)  // whose bits are those of operators, or of kernels
-    start["kernels for moments of fewer bits"] = CompactKernelsProblem(run.device).empty();
+    start["kernels for moments of fewer bits"] = KernelsProblem(run.device).empty();
   for (const auto& [key, value] : config.items()) {
     if (key != "weights") start["config's " + key] = value;  // a copy of each one's own
   }

@@ -10,6 +10,7 @@
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_kernels.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/special_names.h>
 #include <medley/session/parts.h>
@@ -37,8 +38,10 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
-  if (repeated != nullptr)
+  if (repeated != nullptr) {
     inputs.rules = RulesOfRun(repeated->directory(), repeated->starts().front().config, inputs);
+    inputs.kernels = KernelsOf(repeated->directory());
+  }
   RunConfig& config = inputs.checked.run;
   Append(request.allow_missing, config.allow_missing);
   Append(request.allow_unexpected, config.allow_unexpected);
@@ -78,6 +81,7 @@ void SayWhatRuns(const Run& run, Console& console) {
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   console.Detail(run.budget.Words());
   if (!run.cluster->device_words().empty()) console.Say(run.cluster->device_words());
+  if (!run.kernel_words.empty()) console.Warn(run.kernel_words);
   if (run.cluster->place().size > 1)
     console.Detail("a process that does not answer for " + std::to_string(run.config.peer_timeout) +
                    " s ends the others (peer_timeout)");
@@ -119,6 +123,7 @@ void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t ste
     record["data_rules"] = std::move(rules);
     run.rules->Kept();
   }
+  if (run.kernels) record[kKernels] = ToJson(*run.kernels);
   record["config"] = directory.WriteConfig(ToJson(run.config)).filename().string();
   directory.WriteRecord(std::move(record));
 }

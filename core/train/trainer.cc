@@ -159,6 +159,7 @@ void Trainer::SayEnd() {
   std::string words = Prose(Summary());
   words.pop_back();
   console_.Say(words);
+  if (run_.kernels && !run_.kernel_words.empty()) console_.Warn(run_.kernel_words);
 }
 
 // Where this was not just as far as it was asked to go.

@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <medley/update/compact_kernels.h>
+#include <medley/model/gpu_kernels.h>
 
 namespace medley {
 namespace {
@@ -51,7 +51,7 @@ struct CompactOperators::Piece {
 };
 
 bool CompactOperators::IsFor(at::Device device) {
-  return !device.is_cpu() && !device.is_meta() && !CompactKernelsProblem(device).empty();
+  return !device.is_cpu() && !device.is_meta() && !KernelsProblem(device).empty();
 }
 
 std::int64_t CompactOperators::BytesFor(MomentsKind kind) {

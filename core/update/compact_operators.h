@@ -10,7 +10,7 @@ namespace medley {
 
 // The updates of UpdateOnCpu, but for rounding, by operators of libtorch on whatever device: piece by piece
 // in scratch tensors that are made once, some thirty launches for each, and as many passes over memory. The
-// slow way, where there is no kernel (update/compact_kernels.h).
+// slow way, where there is no kernel (UpdateByKernel).
 class CompactOperators {
  public:
   // Whether moments on this device are updated so.

@@ -2,12 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/util/BFloat16.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include <medley/base/random.h>
+#include <medley/model/gpu_kernels.h>
 #include <medley/model/parallel_for.h>
 
 namespace medley {
@@ -86,6 +88,15 @@ void UpdateOnCpu(const std::vector<CompactUpdate>& updates) {
       begin = stop;
     }
   });
+}
+
+void UpdateByKernel(const CompactUpdate& update) {
+  const c10::Device device = update.weights.device();
+  const c10::DeviceGuard guard(device);
+  const kernels::Module& module = kernels::TheModule();
+  CheckLaunch(update.kind == MomentsKind::kBf16
+                  ? module.update_bf16(HalvesOf(update), update.rates, StreamOf(device))
+                  : module.update_8bit(EightBitsOf(update), update.rates, StreamOf(device)));
 }
 
 }  // namespace medley

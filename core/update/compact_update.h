@@ -36,5 +36,7 @@ kernels::HalfTensor HalvesOf(const CompactUpdate& update);
 
 // All of them in one pass over memory, by all threads, whose number changes nothing. Allocates no tensor.
 void UpdateOnCpu(const std::vector<CompactUpdate>& updates);
+// The same bits by a kernel on the tensors' device, in one pass too. Only where KernelsProblem is "".
+void UpdateByKernel(const CompactUpdate& update);
 
 }  // namespace medley

@@ -9,7 +9,7 @@
 #include <medley/base/error.h>
 #include <medley/base/random.h>
 #include <medley/model/float_type.h>
-#include <medley/update/compact_kernels.h>
+#include <medley/model/gpu_kernels.h>
 #include <medley/update/compact_operators.h>
 #include <medley/update/compact_update.h>
 #include <medley/update/rule.h>
@@ -119,7 +119,7 @@ class CompactAdamW : public AdamW {
     return "optimizer.moments: on " + device.str() +
            " operators of libtorch update moments of fewer bits, one after the other: the slow way. They "
            "save the bytes all the same. There is no kernel: " +
-           CompactKernelsProblem(device);
+           KernelsProblem(device);
   }
   std::int64_t ScratchBytes(std::int64_t /*largest*/, const at::TensorOptions& masters) const override {
     return CompactOperators::IsFor(masters.device()) ? CompactOperators::BytesFor(config_.moments) : 0;

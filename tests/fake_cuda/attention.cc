@@ -1,6 +1,7 @@
 #include "attention.h"
 
 #include <ATen/Functions.h>
+#include <ATen/SDPBackend.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <limits>
@@ -72,7 +73,41 @@ struct Attention : torch::autograd::Function<Attention> {
   }
 };
 
+// Which sees what behind a prefix: for every query the keys up to as many before the last as it is.
+at::Tensor FromLowerRight(const at::Tensor& q, const at::Tensor& k) {
+  return at::full({q.size(2), k.size(2)}, -std::numeric_limits<double>::infinity(),
+                  at::TensorOptions(q.scalar_type()))
+      .triu_(k.size(2) - q.size(2) + 1);
+}
+
 }  // namespace
+
+std::int64_t Choose(const at::Tensor& q, const at::Tensor&, const at::Tensor&,
+                    const std::optional<at::Tensor>& mask, double, bool, std::optional<double>,
+                    bool grouped) {
+  const bool is_half = q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16;
+  if (is_half && !mask) return static_cast<std::int64_t>(at::SDPBackend::flash_attention);
+  return static_cast<std::int64_t>(grouped ? at::SDPBackend::math : at::SDPBackend::efficient_attention);
+}
+
+FlashResults Flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double, bool, bool,
+                   std::optional<double> scale) {
+  return {Attention::apply(q, k, v, FromLowerRight(q, k), false, scale), {}, {}, {}, 0, 0, {}, {}, {}};
+}
+
+EfficientResults Efficient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           const std::optional<at::Tensor>&, const std::optional<at::Tensor>&,
+                           const std::optional<at::Tensor>&, std::optional<c10::SymInt>,
+                           std::optional<c10::SymInt>, double, std::int64_t kind, bool,
+                           std::optional<double> scale, const std::optional<at::Tensor>&,
+                           std::optional<std::int64_t>) {
+  TORCH_CHECK(kind == 2 && q.size(2) == k.size(2),
+              "the fake GPU knows one kind of mask, and as many heads of keys");
+  const at::Tensor query = q.transpose(1, 2), key = k.transpose(1, 2);
+  const at::Tensor out =
+      Attention::apply(query, key, v.transpose(1, 2), FromLowerRight(query, key), false, scale);
+  return {out.transpose(1, 2), {}, {}, {}, 0, 0};
+}
 
 at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                   const std::optional<at::Tensor>& mask, double, bool causal, std::optional<double> scale,

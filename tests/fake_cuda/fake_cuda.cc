@@ -38,7 +38,6 @@
 namespace {
 
 using medley::fake_cuda::Add;
-using medley::fake_cuda::Attend;
 using medley::fake_cuda::Count;
 using medley::fake_cuda::InsideOperator;
 using medley::fake_cuda::OnHost;
@@ -139,6 +138,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  void* getStreamNativeHandle(const c10::Stream) const override { return nullptr; }
   bool queryStream(const c10::Stream&) const override { return true; }
   void synchronizeStream(const c10::Stream&) const override { Add(Count::kWaits, "synchronizeStream"); }
   void synchronizeDevice(c10::DeviceIndex) const override { Add(Count::kWaits, "synchronizeDevice"); }
@@ -376,6 +376,13 @@ const at::Tensor& Resize(const at::Tensor& self, at::IntArrayRef sizes, std::opt
   return self;
 }
 
+void AddAttention(torch::Library& library) {
+  library.impl("scaled_dot_product_attention", &medley::fake_cuda::Attend);
+  library.impl("_fused_sdp_choice", &medley::fake_cuda::Choose);
+  library.impl("_scaled_dot_product_flash_attention", &medley::fake_cuda::Flash);
+  library.impl("_efficient_attention_forward", &medley::fake_cuda::Efficient);
+}
+
 TORCH_LIBRARY_IMPL(_, CUDA, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>());
 }
@@ -394,10 +401,10 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("unfold", &at::native::unfold);
   library.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
   // Which of its kernels libtorch would take is asked of CUDA itself.
-  library.impl("scaled_dot_product_attention", &Attend);
+  AddAttention(library);
 }
 
-TORCH_LIBRARY_IMPL(aten, AutogradCUDA, library) { library.impl("scaled_dot_product_attention", &Attend); }
+TORCH_LIBRARY_IMPL(aten, AutogradCUDA, library) { AddAttention(library); }
 
 // What is one operator on a GPU and made of others elsewhere: those that native_functions.yaml gives kernels
 // of CUDA's beside CompositeExplicitAutograd.

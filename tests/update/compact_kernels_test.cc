@@ -1,12 +1,12 @@
 #include <c10/core/Device.h>
 #include <gtest/gtest.h>
-#include <medley/update/compact_kernels.h>
 
 #include <filesystem>
 #include <sstream>
 #include <string>
 
 #include <medley/base/files.h>
+#include <medley/model/gpu_kernels.h>
 
 namespace medley {
 namespace {
@@ -20,15 +20,15 @@ bool HasWords(const std::string& text, const std::string& words) {
 }
 
 TEST(CompactKernels, AreOfThisBuildOrSayWhyNot) {
-  EXPECT_TRUE(HasWords(CudaModuleProblem("/no/medley_kernels.so"), "tools/setup --cuda"));
-  EXPECT_TRUE(HasWords(CudaModuleProblem(MEDLEY_OTHER_KERNELS), "of another build of medley"));
-  EXPECT_TRUE(HasWords(CudaModuleProblem(MEDLEY_SOURCE_DIR "/README.md"), "cannot be opened"));
-  EXPECT_EQ(CudaModuleProblem(kModule).empty(), fs::exists(kModule));
+  EXPECT_TRUE(HasWords(kernels::OpenModule("/no/medley_kernels.so").problem, "tools/setup --cuda"));
+  EXPECT_TRUE(HasWords(kernels::OpenModule(MEDLEY_OTHER_KERNELS).problem, "of another build of medley"));
+  EXPECT_TRUE(HasWords(kernels::OpenModule(MEDLEY_SOURCE_DIR "/README.md").problem, "cannot be opened"));
+  EXPECT_EQ(kernels::OpenModule(kModule).problem.empty(), fs::exists(kModule));
 }
 
 TEST(CompactKernels, AreNotTheCpus) {
-  EXPECT_TRUE(HasWords(CompactKernelsProblem(c10::Device(c10::kCPU)), "not on a GPU"));
-  EXPECT_TRUE(HasWords(CompactKernelsProblem(c10::Device(c10::kMeta)), "not on a GPU"));
+  EXPECT_TRUE(HasWords(KernelsProblem(c10::Device(c10::kCPU)), "not on a GPU"));
+  EXPECT_TRUE(HasWords(KernelsProblem(c10::Device(c10::kMeta)), "not on a GPU"));
 }
 
 // nvcc leaves the options of each compilation in the file.

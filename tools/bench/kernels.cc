@@ -11,7 +11,7 @@
 #include <medley/base/error.h>
 #include <medley/base/random.h>
 #include <medley/model/device.h>
-#include <medley/update/compact_kernels.h>
+#include <medley/model/gpu_kernels.h>
 #include <medley/update/compact_operators.h>
 #include <medley/update/compact_update.h>
 
@@ -98,7 +98,7 @@ void Time(MomentsKind kind, std::int64_t numbers, at::Device device) {
 
 void CheckAndTime(std::int64_t numbers) {
   const at::Device device = OpenDevice("cuda");
-  if (const std::string& problem = CompactKernelsProblem(device); !problem.empty()) throw Error(problem);
+  if (const std::string& problem = KernelsProblem(device); !problem.empty()) throw Error(problem);
   const MomentsKind kinds[] = {MomentsKind::kBf16, MomentsKind::k8Bit};
   for (const MomentsKind kind : kinds) {
     for (const std::int64_t size : kSizes) ExpectTheCpusBits(kind, size, device);

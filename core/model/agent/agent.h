@@ -47,6 +47,7 @@ class Agent : public Model {
   std::vector<ForwardPart> Footprint(const ForwardShape& shape) const override;
   std::int64_t vocabulary() const override { return vocabulary_; }
   std::int64_t TableBytes() const override;
+  KernelShapes Kernels() const override { return language_.Kernels(); }
   void To(at::Device device, at::ScalarType dtype) override;
 
   // Positions that images take in front of the text.

@@ -37,17 +37,17 @@ class TextNumbers {
   // meanwhile.
   ForwardPart Embedded() const {
     const std::int64_t rows = shape_.rows, words = rows * shape_.width * hidden_;
-    ForwardPart part{
-        .kept = rows * prefix_ * hidden_ + Mask() + LookedUpBeside() + If(!has_.front().x, words),
-        .forward = words,
-        .backward =
-            rows * ((2 * prefix_ + shape_.width) * hidden_ + shape_.shared * config_.layers * 2 * keys_),
-        .prefix = rows * prefix_ * hidden_,
-        .product = 0};
+    ForwardPart part{.kept = rows * prefix_ * hidden_ + Mask() + (is_half() ? 0 : LookedUpBeside()) +
+                             If(!has_.front().x, words),
+                     .forward = words,
+                     .backward = rows * ((2 * prefix_ + shape_.width) * hidden_ +
+                                         shape_.shared * config_.layers * 2 * keys_),
+                     .prefix = rows * prefix_ * hidden_,
+                     .product = 0};
     // The words of the text and those around it each have a gradient of the whole table. The sum of the first
     // two is a third, but where they were made for it: of a half type, in float, as what they look up.
     if (is_half())
-      part.backward += If(training_.words(), InFloat(words));
+      part.backward += InFloat(If(training_.words(), words) + 2 * LookedUpBeside());
     else if (training_.embedding && (shape_.embeds_more || shape_.supervised > 0))
       part.backward += vocabulary_ * hidden_;
     if (training_.tokens >
@@ -244,7 +244,8 @@ class TextNumbers {
   std::int64_t Positions(bool selects) const {
     return selects ? shape_.supervised : shape_.rows * shape_.width;
   }
-  // What the lookup may have beside the text's tokens. At most, so that more rows never take less.
+  // What the lookup may have beside the text's tokens, of a half type its backward. At most, so that more
+  // rows never take less.
   std::int64_t LookedUpBeside() const {
     return shape_.on_gpu && shape_.with_graph && training_.words() ? kMostPaddedIds * hidden_ : 0;
   }

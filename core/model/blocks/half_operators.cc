@@ -92,11 +92,17 @@ class HalfLookup : public torch::autograd::Function<HalfLookup> {
     return at::embedding(table, ids);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    return {at::embedding_dense_backward(gradients[0].to(at::kFloat), saved[0],
-                                         context->saved_data["words"].toInt(), /*padding_idx=*/-1,
-                                         /*scale_grad_by_freq=*/false),
-            {}};
+    at::Tensor ids = context->get_saved_variables()[0].flatten(),
+               gradient = gradients[0].to(at::kFloat).view({ids.numel(), -1});
+    const std::int64_t more = ids.is_cuda() ? PaddedIds(ids.numel()) - ids.numel() : 0;
+    if (more > 0) {
+      ids = at::cat({ids, at::zeros({more}, ids.options())});
+      gradient = at::constant_pad_nd(gradient, {0, 0, 0, more});
+    }
+    return {
+        at::embedding_dense_backward(gradient, ids, context->saved_data["words"].toInt(), /*padding_idx=*/-1,
+                                     /*scale_grad_by_freq=*/false),
+        {}};
   }
 };
 

@@ -17,8 +17,8 @@ at::Tensor HalfRmsNorm(const at::Tensor& x, const at::Tensor& weight, double eps
 at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon);
 at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up);
-// The lookup on the CPU, where libtorch would sum a table's gradient in its own type: of a word that comes a
-// hundred times most would be lost.
+// The lookup, whose gradient libtorch would sum in the table's own type: of a word that comes a hundred times
+// most would be lost. On a GPU it is summed of PaddedIds.
 at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids);
 
 // Fused attention on the CPU, of heads so short that libtorch's backward takes five to ten times as long in a

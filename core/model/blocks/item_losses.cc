@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 
+#include <medley/model/blocks/fused.h>
 #include <medley/model/float_type.h>
 
 namespace medley {
@@ -39,11 +40,13 @@ class PieceByPiece {
         targets_(targets),
         hidden_(hidden),
         is_half_(IsHalf(head.table.scalar_type())),
+        is_fused_(IsFused(FusedKernel::kLosses, hidden) && !head.ids.defined()),
         at_once_(LossPieces(head.table.size(0), head.bytes).WordsOf(hidden.size(0))),
         type_(AtLeastFloat(head.table.scalar_type())),
-        wide_(head.table.options().dtype(type_).requires_grad(false)),
-        buffer_(at::empty({hidden.size(0) * at_once_}, wide_)) {
-    if (is_half_) half_ = at::empty(buffer_.sizes(), hidden.options().requires_grad(false));
+        wide_(head.table.options().dtype(type_).requires_grad(false)) {
+    const std::int64_t numbers = hidden.size(0) * at_once_;
+    if (is_half_) half_ = at::empty({numbers}, hidden.options().requires_grad(false));
+    if (!is_half_ || !is_fused_) buffer_ = at::empty({numbers}, wide_);
     if (head.ids.defined()) changed_ = at::mm(hidden, head.changes.t()).to(type_);
   }
 
@@ -81,16 +84,16 @@ class PieceByPiece {
   at::Tensor Piece(const at::Tensor& buffer, std::int64_t words) const {
     return buffer.narrow(0, 0, items() * words).view({items(), words});
   }
+  // In the type of the products.
+  at::Tensor Products(const at::Tensor& table) const {
+    at::Tensor products = Piece(is_half_ ? half_ : buffer_, table.size(0));
+    at::mm_out(products, hidden_, table.t());
+    return products;
+  }
   // [items, words of the piece]. Products of a half type are rounded to it, as the plain operators have them.
   at::Tensor Logits(const at::Tensor& table, std::int64_t first) const {
-    at::Tensor logits = Piece(buffer_, table.size(0));
-    if (is_half_) {
-      at::Tensor products = Piece(half_, table.size(0));
-      at::mm_out(products, hidden_, table.t());
-      logits.copy_(products);
-    } else {
-      at::mm_out(logits, hidden_, table.t());
-    }
+    const at::Tensor products = Products(table);
+    const at::Tensor logits = is_half_ ? Piece(buffer_, table.size(0)).copy_(products) : products;
     if (has_changes()) {
       const Places rows(head_.ids, first, table.size(0));
       logits.index_add_(1, rows.index, changed_ * rows.is_here);
@@ -108,7 +111,7 @@ class PieceByPiece {
   const LossHead& head_;
   const LossTargets& targets_;
   const at::Tensor& hidden_;
-  bool is_half_;
+  bool is_half_, is_fused_;
   std::int64_t at_once_;  // words
   at::ScalarType type_;   // float at least
   at::TensorOptions wide_;
@@ -129,7 +132,15 @@ PieceByPiece::Made PieceByPiece::Forward(bool makes_gradient) const {
 }
 
 void PieceByPiece::See(std::int64_t first, Seen& seen) const {
-  const at::Tensor table = PieceOfTable(first), piece = Logits(table, first);
+  const at::Tensor table = PieceOfTable(first);
+  if (is_fused_) {
+    const at::Tensor piece = Products(table),
+                     smaller = seen.hidden.defined() ? at::empty_like(seen.others) : at::Tensor();
+    SeePiece(piece, first, words(), targets_, {seen.highest, seen.others, seen.target, seen.all}, smaller);
+    if (seen.hidden.defined()) AddProduct(seen.hidden.mul_(Column(smaller)), piece, table);
+    return;
+  }
+  const at::Tensor piece = Logits(table, first);
   const Places target(Column(targets_.words), first, table.size(0));
   seen.target.add_(piece.gather(1, target.index).mul_(target.is_here).squeeze(1));
   if (smooths()) seen.all.add_(piece.sum(1));
@@ -182,13 +193,21 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
                  .table = at::empty(head_.table.sizes(), wide_)};
   at::Tensor right = at::ones({items(), 1}, wide_);
   if (smooths()) right = 1 - Column(targets_.smoothing);
-  for (std::int64_t first = 0; first < words(); first += at_once_) {
-    const at::Tensor table = PieceOfTable(first), piece = Logits(table, first);
+  const auto of_logits = [&](const at::Tensor& table, std::int64_t first) {
+    if (is_fused_) {
+      const at::Tensor piece = Products(table);
+      TurnToGradient(piece, first, words(), targets_, log_sums);
+      return piece;
+    }
+    const at::Tensor piece = Logits(table, first);
     piece.sub_(Column(log_sums)).exp_();
     if (smooths()) piece.sub_(Column(targets_.smoothing / static_cast<double>(words())));
     const Places target(Column(targets_.words), first, table.size(0));
     piece.scatter_(1, target.index, piece.gather(1, target.index) - right * target.is_here);
-    const at::Tensor products = InHalf(piece);
+    return InHalf(piece);
+  };
+  for (std::int64_t first = 0; first < words(); first += at_once_) {
+    const at::Tensor table = PieceOfTable(first), products = of_logits(table, first);
     at::Tensor of_table = made.table.narrow(0, first, table.size(0));
     if (is_half_) {
       of_table.copy_(at::mm(products.t(), weighted));

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include <medley/base/error.h>
-#include <medley/model/blocks/half_operators.h>
+#include <medley/model/blocks/fused.h>
 #include <medley/model/float_type.h>
 
 namespace medley {
@@ -92,6 +92,14 @@ std::int64_t Language::TableBytes() const {
   };
   const bool shares = key_turns_.cos.is_same(query_turns_.cos);
   return bytes(query_turns_) + (shares ? 0 : bytes(key_turns_));
+}
+
+KernelShapes Language::Kernels() const {
+  return {.norms = {config_.hidden},
+          .heads = {{config_.heads, config_.head_dim}, {config_.kv_heads, config_.head_dim}},
+          .norms_heads = config_.qk_norm,
+          .gated = config_.ffn,
+          .words = embedding_.size(0)};
 }
 
 at::Tensor Language::Embed(const at::Tensor& ids) const {
@@ -268,18 +276,27 @@ at::Tensor Language::Continue(const at::Tensor& x, const at::Tensor& positions, 
 }
 
 at::Tensor Language::Logits(const at::Tensor& hidden) const {
+  const at::Tensor logits = ProductLogits(hidden);
+  return IsHalf(logits.scalar_type()) ? logits.to(at::kFloat) : logits;
+}
+
+at::Tensor Language::ProductLogits(const at::Tensor& hidden) const {
   const at::Tensor& table = head_.defined() ? head_ : embedding_;
   at::Tensor logits = at::linear(hidden, table);
-  if (IsHalf(logits.scalar_type())) logits = logits.to(at::kFloat);
   const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
-  if (changes.any()) changes.AddTo(logits, hidden);
+  if (!changes.any()) return logits;
+  if (IsHalf(logits.scalar_type())) logits = logits.to(at::kFloat);
+  changes.AddTo(logits, hidden);
   return logits;
 }
 
 at::Tensor Language::Losses(const at::Tensor& hidden, const LossTargets& targets) const {
   const at::Tensor& table = head_.defined() ? head_ : embedding_;
   const LossPieces pieces(table.size(0), config_.loss_bytes);
-  if (!pieces.Cuts(hidden.size(0))) return LossesOfLogits(Logits(hidden), targets);
+  if (!pieces.Cuts(hidden.size(0))) {
+    return IsFused(FusedKernel::kLosses, hidden) ? FusedLosses(ProductLogits(hidden), targets)
+                                                 : LossesOfLogits(Logits(hidden), targets);
+  }
   const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
   return PiecewiseLosses(
       hidden, targets,

@@ -74,6 +74,7 @@ class Language {
   at::Device device() const { return embedding_.device(); }
   std::int64_t positions() const { return query_turns_.cos.size(0); }
   std::int64_t TableBytes() const;  // of positions
+  KernelShapes Kernels() const;
   void To(at::Device device, at::ScalarType dtype);
 
  private:
@@ -97,6 +98,7 @@ class Language {
   // 0 without an adapter of the map.
   double DropoutOf(const Linear& map) const { return map.rank() > 0 ? dropout_ : 0; }
   AdapterDrops DropsOf(std::size_t index, const TextInput& text, ForwardContext& context) const;
+  at::Tensor ProductLogits(const at::Tensor& hidden) const;  // of a half type where nothing is added to them
   void MakeTurns(std::int64_t positions, const at::TensorOptions& options);
   Places PlacesOf(const TextInput& text, std::int64_t width, const at::TensorOptions& options) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include <medley/model/blocks/fused.h>
 #include <medley/model/blocks/half_operators.h>
 #include <medley/model/float_type.h>
 
@@ -33,6 +34,7 @@ at::Tensor Scaled(const at::Tensor& frequency, const RopeScaling& scaling) {
 }  // namespace
 
 at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  if (IsFused(FusedKernel::kNorm, x)) return FusedNormRope(x, weight, {}, epsilon);
   if (IsHalf(x)) return HalfRmsNorm(x, weight, epsilon);
   const at::Tensor scale = at::rsqrt(x.square().mean(-1, /*keepdim=*/true) + epsilon);
   return x * scale * weight;
@@ -58,6 +60,7 @@ RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads) {
 
 at::Tensor HeadRope(const at::Tensor& x, const RopeTables& turns) {
   const at::Tensor heads = x.view({x.size(0), x.size(1), -1, turns.cos.size(-1)});
+  if (IsFused(FusedKernel::kNorm, x)) return FusedNormRope(heads, {}, turns, 0).transpose(1, 2);
   return Turned(heads, turns).to(x.scalar_type()).transpose(1, 2);
 }
 
@@ -65,6 +68,7 @@ at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
                         double epsilon) {
   const std::int64_t dim = weight.size(0);
   const at::Tensor heads = x.view({x.size(0), x.size(1), -1, dim});
+  if (IsFused(FusedKernel::kNorm, x)) return FusedNormRope(heads, weight, turns, epsilon).transpose(1, 2);
   if (IsHalf(x)) return HalfNormRope(heads, weight, turns, epsilon).transpose(1, 2);
   return Turned(RmsNorm(heads, weight, epsilon), turns).transpose(1, 2);
 }
@@ -85,11 +89,12 @@ at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
 
 at::Tensor Lookup(const at::Tensor& table, const at::Tensor& ids) {
   const bool has_gradient = table.requires_grad() && at::GradMode::is_enabled();
-  if (has_gradient && table.is_cuda()) return PaddedEmbedding(table, ids);
-  return has_gradient && IsHalf(table) ? HalfEmbedding(table, ids) : at::embedding(table, ids);
+  if (has_gradient && IsHalf(table)) return HalfEmbedding(table, ids);
+  return has_gradient && table.is_cuda() ? PaddedEmbedding(table, ids) : at::embedding(table, ids);
 }
 
 at::Tensor SwiGlu(const at::Tensor& gate, const at::Tensor& up) {
+  if (IsFused(FusedKernel::kGated, gate)) return FusedSwiGlu(gate, up);
   return IsHalf(gate) ? HalfSwiGlu(gate, up) : at::silu(gate) * up;
 }
 

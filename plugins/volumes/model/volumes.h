@@ -126,6 +126,7 @@ class Volumes final : public medley::ParameterModel {
   std::vector<medley::ForwardPart> Footprint(const medley::ForwardShape& shape) const override;
   std::int64_t vocabulary() const override { return vocabulary_; }
   std::int64_t TableBytes() const override { return language_.TableBytes(); }
+  medley::KernelShapes Kernels() const override { return language_.Kernels(); }
   void To(at::Device device, at::ScalarType dtype) override;
 
   const Patches& volume_patches() const { return volume_; }

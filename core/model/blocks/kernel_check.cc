@@ -1,0 +1,277 @@
+#include <medley/model/blocks/kernel_check.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/irange.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/model/float_type.h>
+
+namespace medley {
+namespace {
+
+using nlohmann::ordered_json;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kMostRows = 64, kMostBytes = std::int64_t{64} << 20;
+constexpr double kFewRoundings = 8, kMostRoundings = 256;
+constexpr const char *kWeight = "the weight", *kTable = "the table";
+constexpr std::array<const char*, kFusedKernels> kNames = {"norm", "gated", "losses"};
+
+// One use of a kernel: results of inputs, which have gradients where they are floating.
+struct Use {
+  FusedKernel kernel;
+  std::string words;               // "8 heads of 64"
+  std::vector<std::string> names;  // of the inputs
+  variable_list inputs;            // on the CPU, in the type that is tried
+  std::function<at::Tensor(const variable_list&)> results;
+};
+
+class Uses {
+ public:
+  Uses(const KernelShapes& shapes, at::ScalarType dtype)
+      : dtype_(dtype), generator_(at::detail::createCPUGenerator(/*seed=*/0x6b65726e656c73)) {
+    for (const std::int64_t width : shapes.norms) AddNorm(width);
+    for (const KernelShapes::Heads& heads : shapes.heads) AddTurned(heads, shapes.norms_heads);
+    if (shapes.gated > 0) AddGated(shapes.gated);
+    if (shapes.words > 0) AddLosses(shapes.words);
+  }
+  const std::vector<Use>& list() const { return list_; }
+  at::Tensor Random(at::IntArrayRef sizes) {
+    return at::randn(sizes, generator_, at::TensorOptions(at::kFloat)).to(dtype_);
+  }
+
+ private:
+  static std::int64_t Rows(std::int64_t bytes) {
+    return std::clamp<std::int64_t>(kMostBytes / bytes, 1, kMostRows);
+  }
+
+  void AddNorm(std::int64_t width) {
+    list_.push_back({FusedKernel::kNorm,
+                     "lines of " + std::to_string(width),
+                     {"x", kWeight},
+                     {Random({Rows(24 * width), width}), Random({width})},
+                     [](const variable_list& in) { return RmsNorm(in[0], in[1], 1e-6); }});
+  }
+  void AddTurned(const KernelShapes::Heads& heads, bool norms) {
+    const std::int64_t positions = 16, rows = 4, width = heads.count * heads.dim;
+    const auto turns = [=](const at::Tensor& like) {
+      const auto lines =
+          MakeRopeTables(positions, heads.dim, 1e4,
+                         like.options().requires_grad(false).dtype(AtLeastFloat(like.scalar_type())));
+      return RopeTurns(lines, heads.count);
+    };
+    variable_list inputs = {Random({rows, positions, width})};
+    if (norms) inputs.push_back(Random({heads.dim}));
+    list_.push_back({FusedKernel::kNorm,
+                     std::to_string(heads.count) + " heads of " + std::to_string(heads.dim),
+                     {"x", kWeight},
+                     std::move(inputs),
+                     [=](const variable_list& in) {
+                       return norms ? HeadNormRope(in[0], in[1], turns(in[0]), 1e-6)
+                                    : HeadRope(in[0], turns(in[0]));
+                     }});
+  }
+  void AddGated(std::int64_t width) {
+    const std::int64_t rows = Rows(24 * width);
+    list_.push_back({FusedKernel::kGated,
+                     "lines of " + std::to_string(width),
+                     {"the gate", "the other factor"},
+                     {Random({rows, width}), Random({rows, width})},
+                     [](const variable_list& in) { return SwiGlu(in[0], in[1]); }});
+  }
+  // Of logits that are there, and in pieces in front of a frozen and a trained table.
+  void AddLosses(std::int64_t words) {
+    constexpr std::int64_t kHidden = 16;
+    const std::int64_t rows = Rows(48 * words);
+    const at::Tensor targets = at::randint(words, {rows}, generator_, at::TensorOptions(at::kLong)),
+                     smoothing = at::rand({rows}, generator_, at::TensorOptions(at::kFloat)).mul_(0.2);
+    const std::string of = std::to_string(words) + " words";
+    const auto targets_of = [](const variable_list& in) {
+      return LossTargets{.words = in[0], .smoothing = in[1].detach()};
+    };
+    list_.push_back({FusedKernel::kLosses,
+                     of,
+                     {"the words", "the smoothing", "the logits"},
+                     {targets, smoothing, Random({rows, words})},
+                     [=](const variable_list& in) {
+                       return IsFused(FusedKernel::kLosses, in[2])
+                                  ? FusedLosses(in[2], targets_of(in))
+                                  : LossesOfLogits(in[2].to(AtLeastFloat(in[2].scalar_type())),
+                                                   targets_of(in));
+                     }});
+    const at::Tensor hidden = Random({rows, kHidden}), table = Random({words, kHidden});
+    for (const bool trains : {false, true}) {
+      list_.push_back({FusedKernel::kLosses,
+                       of + " in pieces" + (trains ? "" : ", of a frozen table"),
+                       {"the words", "the smoothing", "the states", kTable},
+                       {targets, smoothing, hidden, table},
+                       [=](const variable_list& in) {
+                         const LossHead head{.table = trains ? in[3] : in[3].detach(),
+                                             .bytes = 48 * rows * words};
+                         return PiecewiseLosses(in[2], targets_of(in), head);
+                       }});
+    }
+  }
+
+  at::ScalarType dtype_;
+  at::Generator generator_;
+  std::vector<Use> list_;
+};
+
+// A use's results and gradients, in a type on a device; `gradient`: of the results.
+variable_list Run(const Use& use, c10::Device device, at::ScalarType dtype, at::Tensor& gradient,
+                  Uses& uses) {
+  const at::AutoGradMode with_gradients(true);
+  variable_list inputs, floating;
+  for (std::size_t i = 0; i < use.inputs.size(); ++i) {
+    const at::Tensor& given = use.inputs[i];
+    const bool is_float = given.is_floating_point(), is_wide = given.scalar_type() == at::kFloat;
+    at::Tensor input = given.to(device);
+    // What is float beside a half type stays so, but for the exact run.
+    if (is_float && (!is_wide || dtype == at::kDouble)) input = input.to(dtype);
+    inputs.push_back(is_float ? input.detach().requires_grad_() : input);
+    if (!is_float) continue;
+    floating.push_back(inputs.back());
+    const bool is_parameter = use.names[i] == kWeight || use.names[i] == kTable;
+    if (is_parameter) inputs.back().set_grad_dtype(AtLeastFloat(dtype));  // as ParameterSet has it
+  }
+  const at::Tensor y = use.results(inputs);
+  if (!gradient.defined()) gradient = uses.Random(y.sizes());
+  const variable_list of_inputs =
+      torch::autograd::grad({y}, floating, {gradient.to(y.device(), y.scalar_type())}, std::nullopt,
+                            /*create_graph=*/false, /*allow_unused=*/true);
+  variable_list all = {y.detach().to(at::kCPU)};
+  for (const at::Tensor& one : inputs) {
+    const auto at =
+        std::find_if(floating.begin(), floating.end(), [&](const at::Tensor& f) { return f.is_same(one); });
+    const at::Tensor found = at == floating.end() ? at::Tensor() : of_inputs[at - floating.begin()];
+    all.push_back(found.defined() ? found.to(at::kCPU) : at::Tensor());
+  }
+  return all;
+}
+
+double Away(const at::Tensor& found, const at::Tensor& exact) {
+  const at::Tensor apart = (found.to(at::kDouble) - exact).abs_();
+  const double error = (apart / (exact.abs() + exact.square().mean().sqrt())).max().item<double>();
+  return std::isfinite(error) ? error : std::numeric_limits<double>::max();  // JSON knows no other
+}
+
+double RoundingOf(at::ScalarType type) {
+  if (type == at::kBFloat16) return 0x1p-8;
+  return type == at::kHalf ? 0x1p-11 : 0x1p-24;
+}
+
+// How far a result of a use is from float64.
+struct Found {
+  FusedKernel kernel;
+  at::ScalarType type;  // the result's own
+  std::string what;
+  double operators, kernels;
+};
+
+void Try(const Use& use, at::ScalarType dtype, c10::Device device, Uses& uses, std::vector<Found>& found) {
+  at::Tensor gradient;
+  const variable_list exact = Run(use, at::kCPU, at::kDouble, gradient, uses);
+  UseKernels({});
+  const variable_list operators = Run(use, device, dtype, gradient, uses);
+  FusedKernels all{.device = device};
+  std::fill(std::begin(all.used), std::end(all.used), true);
+  UseKernels(all);
+  const variable_list kernels = Run(use, device, dtype, gradient, uses);
+  UseKernels({});
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (!exact[i].defined()) continue;
+    found.push_back({use.kernel, kernels[i].scalar_type(),
+                     (i == 0 ? "the result" : "the gradient of " + use.names[i - 1]) + ", of " + use.words,
+                     Away(operators[i], exact[i]), Away(kernels[i], exact[i])});
+  }
+}
+
+// Twice as far as its operators; of few numbers they may be near by chance, so a few roundings, if they are
+// as far elsewhere.
+double Tolerance(const std::vector<Found>& all, const Found& of, at::ScalarType dtype) {
+  double most = 0;
+  for (const Found& one : all) {
+    if (one.kernel == of.kernel && one.type == of.type) most = std::max(most, one.operators);
+  }
+  const double few = std::min(kFewRoundings * RoundingOf(of.type), 2 * most);
+  return std::min(kMostRoundings * RoundingOf(dtype), std::max(2 * of.operators, few));
+}
+
+}  // namespace
+
+bool KernelVerdicts::any() const {
+  return std::any_of(std::begin(of), std::end(of), [](const KernelVerdict& one) { return one.used; });
+}
+
+FusedKernels KernelVerdicts::Used(c10::Device device) const {
+  FusedKernels kernels{.device = device};
+  for (int i = 0; i < kFusedKernels; ++i) kernels.used[i] = of[i].used;
+  return kernels;
+}
+
+std::string KernelVerdicts::Words() const {
+  std::string words;
+  for (int i = 0; i < kFusedKernels; ++i) {
+    const KernelVerdict& one = of[i];
+    if (one.used || one.what.empty()) continue;
+    words += (words.empty() ? "" : "; ") + c10::str("the kernel of ", kNames.at(static_cast<std::size_t>(i)),
+                                                    " is left aside: ", one.what, ", is ", one.error,
+                                                    " from float64, where ", one.tolerance, " would do");
+  }
+  return words;
+}
+
+ordered_json ToJson(const KernelVerdicts& verdicts) {
+  ordered_json json;
+  for (int i = 0; i < kFusedKernels; ++i) {
+    const KernelVerdict& one = verdicts.of[i];
+    json[kNames.at(static_cast<std::size_t>(i))] = {
+        {"used", one.used}, {"error", one.error}, {"tolerance", one.tolerance}, {"what", one.what}};
+  }
+  return json;
+}
+
+KernelVerdicts VerdictsIn(const ordered_json& json) {
+  KernelVerdicts verdicts;
+  try {
+    for (int i = 0; i < kFusedKernels; ++i) {
+      const auto& one = json.at(kNames.at(static_cast<std::size_t>(i)));
+      verdicts.of[i] = {one.at("used").get<bool>(), one.at("error").get<double>(),
+                        one.at("tolerance").get<double>(), one.at("what").get<std::string>()};
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(std::string("the run's run.json is damaged: kernels: ") + error.what() +
+                     ". Restore it, or remove \"kernels\": then they are tried anew");
+  }
+  return verdicts;
+}
+
+KernelVerdicts CheckKernels(const KernelShapes& shapes, at::ScalarType dtype, c10::Device device) {
+  Uses uses(shapes, dtype);
+  std::vector<Found> all;
+  for (const Use& use : uses.list()) Try(use, dtype, device, uses, all);
+  KernelVerdicts verdicts;
+  for (const Found& one : all) {
+    KernelVerdict& verdict = verdicts.of[static_cast<int>(one.kernel)];
+    const double tolerance = Tolerance(all, one, dtype);
+    const bool is_first = verdict.what.empty();
+    verdict.used = (is_first || verdict.used) && one.kernels <= tolerance;
+    if (is_first || one.kernels / tolerance > verdict.error / verdict.tolerance)
+      verdict.error = one.kernels, verdict.tolerance = tolerance, verdict.what = one.what;
+  }
+  return verdicts;
+}
+
+}  // namespace medley

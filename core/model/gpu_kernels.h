@@ -1,0 +1,26 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+#include <medley/kernels/module.h>
+
+namespace medley {
+
+// Why this device does not compute by medley_kernels.so, in words; "": it does. The CPU never does. Asks the
+// device once.
+const std::string& KernelsProblem(c10::Device device);
+
+// A CUDA device's current stream.
+void* StreamOf(c10::Device device);
+// Throws an Error with the words that a kernel gave back, if any.
+void CheckLaunch(const char* words);
+
+// Calls a kernel on a device's current stream. Only where the above is "".
+template <typename Call>
+void Launch(const char* (*kernel)(const Call&, void*), const Call& call, c10::Device device) {
+  CheckLaunch(kernel(call, StreamOf(device)));
+}
+
+}  // namespace medley
