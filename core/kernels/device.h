@@ -47,6 +47,14 @@ std::size_t ResidentBlocks(Kernel* kernel, unsigned threads, std::size_t shared_
   return static_cast<std::size_t>(processors) * static_cast<std::size_t>(of_each);
 }
 
+// Of so many neighbouring lanes, a power of two: by halves, each lane with the one that is so far away.
+template <typename Operation>
+__device__ float Folded(float value, unsigned lanes, const Operation& operation) {
+  for (unsigned apart = lanes / 2; apart > 0; apart /= 2)
+    value = operation(value, __shfl_xor_sync(0xffffffffU, value, static_cast<int>(apart)));
+  return value;
+}
+
 // The bytes that a launch has for each block, aligned to 16.
 __device__ inline float* SharedFloats() {
   extern __shared__ float4 medley_shared[];

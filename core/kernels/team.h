@@ -38,10 +38,7 @@ struct Team {
 // The order depends on the team's width alone.
 template <int kCount, typename Operation>
 __device__ void Reduce(float (&values)[kCount], const Operation& operation, const Team& team, float* shared) {
-  for (unsigned apart = (team.width < kWarp ? team.width : kWarp) / 2; apart > 0; apart /= 2) {
-    for (float& value : values)
-      value = operation(value, __shfl_xor_sync(0xffffffffU, value, static_cast<int>(apart)));
-  }
+  for (float& value : values) value = Folded(value, team.width < kWarp ? team.width : kWarp, operation);
   if (team.width <= kWarp) return;
   const unsigned warps = team.width / kWarp;
   float* const own = shared + threadIdx.x / kWarp * kCount;

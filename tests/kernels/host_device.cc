@@ -29,9 +29,12 @@ constexpr std::size_t kStackBytes = std::size_t{1} << 17, kGuardBytes = 4096;
 
 enum class State : char { kNew, kAtWarp, kAtBlock, kEnded };
 
+// Each begins at another place of a page: else all would share a few lines of the cache.
 class Stack {
  public:
-  Stack() : memory_(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  explicit Stack(std::size_t index)
+      : size_(kStackBytes - kGuardBytes - index % 61 * 64),
+        memory_(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     if (memory_ == MAP_FAILED || mprotect(memory_, kGuardBytes, PROT_NONE) != 0)
       throw std::runtime_error("no memory for a stack of a kernel's thread");
   }
@@ -40,28 +43,37 @@ class Stack {
   Stack& operator=(const Stack&) = delete;
 
   void* begin() const { return static_cast<char*>(memory_) + kGuardBytes; }
-  static constexpr std::size_t size() { return kStackBytes - kGuardBytes; }
+  std::size_t size() const { return size_; }
 
  private:
+  std::size_t size_;
   void* memory_;
 };
 
 struct Fiber {
+  explicit Fiber(std::size_t index) : stack(index) {}
+
   Stack stack;
   ucontext_t start;
   jmp_buf context;
   bool has_begun = false;
 };
 
+// Returns when somebody switches to `from`.
+[[gnu::noinline]] void Switch(jmp_buf& from, jmp_buf& to) {
+  if (_setjmp(from) == 0) _longjmp(to, 1);
+}
+
 bool g_is_reversed = false;
+
+class Device;
+// Of the host's thread, from its first launch on. Each step of a kernel's thread reads it.
+__attribute__((tls_model("initial-exec"))) thread_local Device* g_device = nullptr;
 
 // The blocks of a launch, of one thread of the host's.
 class Device {
  public:
-  static Device& This() {
-    static thread_local Device device;
-    return device;
-  }
+  static Device& This() { return *g_device; }
 
   HostThread thread{};
 
@@ -91,13 +103,13 @@ class Device {
     ++next_;
     LeaveFiber(false);
   }
-  std::uint32_t Exchange(std::uint32_t bits, unsigned apart) {
+  const std::uint32_t* Exchange(std::uint32_t bits) {
     const unsigned index = thread.thread.x;
-    OfThread& own = threads_[index];
-    const unsigned turn = own.exchanges++ % 2;  // a lane is never two exchanges ahead of another
-    own.sent[turn] = bits;
+    // A lane is never two exchanges ahead of another.
+    std::uint32_t* const sent = sent_[threads_[index].exchanges++ % 2].data() + index;
+    *sent = bits;
     Wait(State::kAtWarp);
-    return threads_[index ^ apart].sent[turn];
+    return sent - index % kLanes;
   }
 
  private:
@@ -107,7 +119,6 @@ class Device {
   struct OfThread {
     State state;
     unsigned exchanges;
-    std::array<std::uint32_t, 2> sent;
     Fiber* fiber;
   };
 
@@ -118,7 +129,7 @@ class Device {
 
   const char* RunBlock(unsigned threads) {
     std::fill(threads_.begin(), threads_.end(),
-              OfThread{.state = State::kNew, .exchanges = 0, .sent = {}, .fiber = nullptr});
+              OfThread{.state = State::kNew, .exchanges = 0, .fiber = nullptr});
     State all = State::kNew;
     while (all != State::kEnded) {
       for (unsigned i = 0; i < threads; i += kLanes) {
@@ -160,7 +171,7 @@ class Device {
 
   Fiber* Take() {
     if (free_.empty()) {
-      fibers_.push_back(std::make_unique<Fiber>());
+      fibers_.push_back(std::make_unique<Fiber>(fibers_.size()));
       return fibers_.back().get();
     }
     Fiber* const fiber = free_.back();
@@ -172,14 +183,15 @@ class Device {
     now_ = fiber;
 #ifdef __SANITIZE_ADDRESS__
     void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, fiber->stack.begin(), Stack::size());
+    __sanitizer_start_switch_fiber(&fake, fiber->stack.begin(), fiber->stack.size());
 #endif
-    if (_setjmp(outside_) == 0) {
-      if (fiber->has_begun) _longjmp(fiber->context, 1);
+    if (fiber->has_begun) {
+      Switch(outside_, fiber->context);
+    } else if (_setjmp(outside_) == 0) {
       fiber->has_begun = true;
       getcontext(&fiber->start);
       fiber->start.uc_stack.ss_sp = fiber->stack.begin();
-      fiber->start.uc_stack.ss_size = Stack::size();
+      fiber->start.uc_stack.ss_size = fiber->stack.size();
       makecontext(
           &fiber->start, [] { This().Work(); }, 0);
       setcontext(&fiber->start);
@@ -188,16 +200,19 @@ class Device {
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
   }
+  // To the next lane, where it waits in a fiber; else to where lanes are run from.
   void LeaveFiber(bool is_free) {
-    Fiber* const fiber = now_;
+    Fiber *const fiber = now_, *const next = next_ < kLanes ? threads_[Index(next_)].fiber : nullptr;
     if (is_free) free_.push_back(fiber);
+    if (next != nullptr) thread.thread.x = Index(next_), now_ = next;
 #ifdef __SANITIZE_ADDRESS__
     void* fake = nullptr;
-    __sanitizer_start_switch_fiber(&fake, outside_stack_, outside_bytes_);
+    __sanitizer_start_switch_fiber(&fake, next != nullptr ? next->stack.begin() : outside_stack_,
+                                   next != nullptr ? next->stack.size() : outside_bytes_);
 #endif
-    if (_setjmp(fiber->context) == 0) _longjmp(outside_, 1);
+    Switch(fiber->context, next != nullptr ? next->context : outside_);
 #ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(fake, &outside_stack_, &outside_bytes_);
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
   }
 
@@ -220,6 +235,7 @@ class Device {
 
   const std::function<void()>* kernel_ = nullptr;
   std::vector<OfThread> threads_;
+  std::array<std::array<std::uint32_t, 1024>, 2> sent_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> free_;
   Fiber* now_ = nullptr;
@@ -235,12 +251,12 @@ class Device {
 HostThread& ThisHostThread() { return Device::This().thread; }
 const char* RunOnHost(std::size_t blocks, unsigned threads, std::size_t shared_bytes,
                       const std::function<void()>& kernel) {
-  return Device::This().Run(blocks, threads, shared_bytes, kernel);
+  static thread_local Device device;
+  g_device = &device;
+  return device.Run(blocks, threads, shared_bytes, kernel);
 }
 void WaitForBlock() { Device::This().Wait(State::kAtBlock); }
-std::uint32_t ExchangedInWarp(std::uint32_t bits, unsigned apart) {
-  return Device::This().Exchange(bits, apart);
-}
+const std::uint32_t* ExchangedInWarp(std::uint32_t bits) { return Device::This().Exchange(bits); }
 
 }  // namespace medley::kernels
 

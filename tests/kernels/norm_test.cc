@@ -182,18 +182,16 @@ TEST(NormKernel, OfEveryWidthIsWhatFloat64MakesOfIt) {
 }
 
 TEST(NormKernel, OfManyLinesSumsTheWeightsGradientOverAllBlocks) {
-  for (const std::int64_t lines : {1, 3, 1000}) {
-    for (const std::int64_t dim : {20, 64, 1001}) {
-      for (const Number type : kNumberTypes)
-        RunNorm({.type = type,
-             .weight_type = Number::kFloat,
-             .shape = {1, lines, 1, dim},
-             .is_turned = dim != 1001},
-            2);
+  for (const auto& [lines, dim] :
+       {std::pair{1, 20}, {3, 64}, {1000, 20}, {1000, 64}, {100, 1001}, {90, 4500}}) {
+    for (const Number type : kNumberTypes) {
+      RunNorm({.type = type,
+               .weight_type = Number::kFloat,
+               .shape = {1, lines, 1, dim},
+               .is_turned = dim % 2 == 0},
+              2);
     }
   }
-  RunNorm({.type = Number::kFloat, .weight_type = Number::kFloat, .shape = {1, 90, 1, 4500}, .is_turned = true},
-      3);
 }
 
 TEST(NormKernel, WithTurnsOfAnyKindAndStridesIsWhatFloat64MakesOfIt) {
