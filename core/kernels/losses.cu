@@ -132,7 +132,8 @@ __global__ void __launch_bounds__(kMostThreads) LossesBackward(LossesBackwardCal
   }
 }
 
-constexpr std::int64_t kEach = 4;  // loads of a thread, that several are under way
+constexpr std::int64_t kEach =
+    4;  // pieces of a thread where that makes enough threads: sums over a team are few
 
 const char* Problem(const LogitsPiece& piece) {
   return piece.items > 0x7fffffff || piece.words > 0x3fffffff ? "losses: more than 2^31 items, or 2^30 words"

@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kMostThreads)
     }
 
     const float scale = call.scale[line];
-    Pair<kCount> kept, kept_x;
+    Pair<kCount> kept;
     float sums[1] = {0};
     MEDLEY_ROLLED
     for (int i = first; i < end; i += step) {
@@ -201,14 +201,13 @@ __global__ void __launch_bounds__(kMostThreads)
         sums[0] += own.first.at[j] * weight.first.at[j] * own_x.first.at[j];
         sums[0] += own.second.at[j] * weight.second.at[j] * own_x.second.at[j];
       }
-      if (i == first) kept = own, kept_x = own_x;
+      if (i == first) kept = own;
     }
     Reduce(sums, Sum(), team, SharedFloats());
     const float mean = sums[0] * scale / static_cast<float>(halves.dim);
     MEDLEY_ROLLED
     for (int i = first; i < end; i += step) {
-      const Pair<kCount> own = i == first ? kept : turned(i),
-                         own_x = i == first ? kept_x : halves.Read<kCount>(x, i),
+      const Pair<kCount> own = i == first ? kept : turned(i), own_x = halves.Read<kCount>(x, i),
                          weight = halves.ReadWeight<kCount>(call.weight, call.weight_type, i);
       Pair<kCount> to_x, to_weight;
       for (int j = 0; j < kCount; ++j) {
@@ -231,8 +230,12 @@ __global__ void __launch_bounds__(kMostThreads)
   // Over the block's teams; a line beyond the team has one.
   float* const of_teams = SharedFloats();
   __syncthreads();
-  if (first < halves.half)
-    halves.Write(of_weight, shape.teams > 1 ? of_teams + team.index * halves.dim : row, first);
+  if (first < halves.half && shape.teams == 1) halves.Write(of_weight, row, first);
+  for (int j = 0; first < halves.half && shape.teams > 1 && j < kCount; ++j) {
+    float* const to = of_teams + team.index * halves.dim + first + j;
+    to[0] = of_weight.first.at[j];
+    if (halves.HasSecond<kCount>(first)) to[halves.half] = of_weight.second.at[j];
+  }
   if (shape.teams > 1) {
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < halves.dim; i += static_cast<int>(blockDim.x)) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <medley/kernels/both.h>
 #include <medley/kernels/float_bits.h>
@@ -69,6 +71,30 @@ inline constexpr int kWide = 16 / static_cast<int>(sizeof(T));
 template <int kCount>
 using Floats = Packed<float, kCount>;
 
+// In global memory, 16 bytes at a time: said to the compiler, which else cuts some of these stores up.
+template <typename Packed>
+MEDLEY_BOTH void StorePacked(const Packed& packed, void* to) {
+#ifdef __CUDA_ARCH__
+  constexpr int kWords = sizeof(Packed) / 4;
+  if constexpr (kWords >= 2) {
+    std::uint32_t words[kWords];
+    std::memcpy(words, &packed, sizeof packed);
+    const auto address = __cvta_generic_to_global(to);
+    if constexpr (kWords == 2) {
+      asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(words[0]), "r"(words[1])
+                   : "memory");
+    } else {
+      for (int i = 0; i < kWords; i += 4)
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address + 4 * i), "r"(words[i]),
+                     "r"(words[i + 1]), "r"(words[i + 2]), "r"(words[i + 3])
+                     : "memory");
+    }
+    return;
+  }
+#endif
+  *static_cast<Packed*>(to) = packed;
+}
+
 template <int kCount, typename T>
 MEDLEY_BOTH Floats<kCount> Load(const T* from) {
   const auto packed = *reinterpret_cast<const Packed<T, kCount>*>(from);
@@ -80,7 +106,7 @@ template <int kCount, typename T>
 MEDLEY_BOTH void Store(const Floats<kCount>& wide, T* to) {
   Packed<T, kCount> packed;
   for (int i = 0; i < kCount; ++i) Round(wide.at[i], packed.at[i]);
-  *reinterpret_cast<Packed<T, kCount>*>(to) = packed;
+  StorePacked(packed, to);
 }
 
 // Whether `count` numbers at a time may be read from each such place. Null is fine.
