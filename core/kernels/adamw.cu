@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::int64_t kOfBlock = 4096;  // numbers
-constexpr std::uint32_t kMost = 62;      // tensors a launch, by the 4 KiB of its arguments
+constexpr std::uint32_t kMost = 64;      // tensors a launch, by the 4 KiB of its arguments
 
 struct Tensors {
   AdamWTensor of[kMost];

@@ -84,6 +84,7 @@ class Norm {
                 [&] { return medley_kernels_norm_backward(backward, nullptr); });
     EXPECT_EQ(counters, std::vector<std::uint32_t>(kNormCounters));
     Expect(y, scale, x_gradient, weight_gradient);
+    if (!case_.is_transposed && case_.misaligned == 0) ExpectInPlace(forward, y, backward, x_gradient);
   }
 
  private:
@@ -101,6 +102,21 @@ class Norm {
   static std::int64_t At(const LineStrides& strides, std::int64_t row, std::int64_t position,
                          std::int64_t head) {
     return row * strides.row + position * strides.position + head * strides.head;
+  }
+
+  // Where an output is its input, the bits are the same.
+  void ExpectInPlace(NormCall forward, const Buffer& y, NormBackwardCall backward, const Buffer& x_gradient) {
+    Buffer x(case_.type, Size()), gradient(case_.type, Size());
+    x.Restore(x_.bytes()), gradient.Restore(gradient_.bytes());
+    forward.x = forward.y = x.data();
+    backward.gradient = backward.x_gradient = gradient.data();
+    EXPECT_STREQ(medley_kernels_norm(forward, nullptr), nullptr);
+    EXPECT_STREQ(medley_kernels_norm_backward(backward, nullptr), nullptr);
+    for (std::int64_t i = 0; i < Size(); ++i) {
+      if (std::isnan(y[i])) continue;  // between lines
+      ASSERT_EQ(x[i], y[i]) << i;
+      ASSERT_EQ(gradient[i], x_gradient[i]) << i;
+    }
   }
 
   // Line by line as NormLine and NormLineBackward (core/model/blocks/half_norm.cc) have it.
