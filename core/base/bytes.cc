@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/printable.h>

@@ -1,7 +1,5 @@
 #include "json_walk.h"
 
-#include <algorithm>
-
 #include <medley/base/printable.h>
 #include <medley/base/utf8.h>
 

@@ -1,7 +1,6 @@
 #include <medley/base/libraries.h>
 
 #include <cstdlib>
-#include <optional>
 #include <string>
 
 #include <medley/base/cpu.h>

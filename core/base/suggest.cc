@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <cstdlib>
 #include <set>
 
 namespace medley {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <medley/base/error.h>
-#include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>

@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include <set>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include <medley/model/model.h>

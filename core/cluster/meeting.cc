@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <optional>
 #include <random>
 #include <thread>
 #include <utility>

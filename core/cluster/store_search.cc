@@ -4,7 +4,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/machine.h>

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <string>
 
 #include <medley/base/bytes.h>
 #include <medley/base/error.h>

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include <medley/config/field.h>
-
 namespace medley {
 
 // The phases of a run that predicts weights, see docs/phases.md.

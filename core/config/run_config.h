@@ -13,7 +13,6 @@
 #include <medley/config/field.h>
 #include <medley/config/lora_config.h>
 #include <medley/config/optimizer_config.h>
-#include <medley/config/option_value.h>
 #include <medley/config/phases_config.h>
 #include <medley/config/task_config.h>
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <medley/contract/loss_runs.h>
-#include <medley/step/passes/pass_runner.h>
 
 namespace medley {
 

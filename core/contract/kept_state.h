@@ -1,8 +1,6 @@
 #pragma once
 
-#include <map>
 #include <string>
-#include <vector>
 
 #include <medley/contract/contract_reruns.h>
 #include <medley/step/passes/pass_runner.h>

@@ -1,7 +1,6 @@
 #include <medley/curriculum/form_table.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/file_digest.h>

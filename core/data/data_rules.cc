@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <medley/base/rows.h>
 #include <medley/data/data_rules.h>

@@ -6,7 +6,6 @@
 #include <list>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <unordered_map>

@@ -3,12 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <medley/base/work_progress.h>
-#include <medley/estimate/gpu.h>
 #include <medley/estimate/step_bytes.h>
 #include <medley/estimate/task_shape.h>
 #include <medley/plan/plan.h>

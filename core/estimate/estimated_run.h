@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <medley/base/work_progress.h>

@@ -6,7 +6,6 @@
 #include <functional>
 
 #include <medley/eval/score.h>
-#include <medley/eval/score_report.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/step/step_executor.h>
 

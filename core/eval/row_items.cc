@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <unordered_set>
-#include <vector>
 
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>

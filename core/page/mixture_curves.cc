@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <set>
-#include <utility>
 
 namespace medley {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include <medley/memory/guard.h>
 #include <medley/plan/plan.h>

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
 #include <medley/plan/plan_refusal.h>
 #include <medley/plan/task_plan.h>

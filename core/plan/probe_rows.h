@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include <medley/plugin/loaded_task.h>
 #include <medley/task/batch.h>

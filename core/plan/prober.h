@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include <medley/contract/contract_check.h>

@@ -1,7 +1,6 @@
 #include <medley/plan/rank_plan.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace medley {
 namespace {

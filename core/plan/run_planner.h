@@ -13,7 +13,6 @@
 
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
-#include <medley/memory/budget.h>
 #include <medley/plan/form_measurer.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/plan_in_force.h>

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <boost/crc.hpp>
-#include <cerrno>
 #include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/error.h>
 #include <medley/base/input_file.h>
 #include <medley/base/printable.h>
 #include <medley/report/event_record.h>

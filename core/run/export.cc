@@ -5,7 +5,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
@@ -15,7 +14,6 @@
 #include <medley/base/new_folder.h>
 #include <medley/base/work_progress.h>
 #include <medley/model/float_type.h>
-#include <medley/model/parameter_names.h>
 #include <medley/run/export_config.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/peft_weights.h>

@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 

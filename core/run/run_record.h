@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/config/run_config.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/input_record.h>
 #include <medley/run/run.h>

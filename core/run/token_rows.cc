@@ -1,6 +1,5 @@
 #include <medley/run/token_rows.h>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <system_error>

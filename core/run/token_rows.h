@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/config/run_config.h>
-#include <medley/plugin/model_file.h>
 #include <medley/run/input_files.h>
 
 namespace medley {

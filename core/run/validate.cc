@@ -1,7 +1,6 @@
 #include <medley/run/validate.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <set>
 

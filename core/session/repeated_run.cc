@@ -9,7 +9,6 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
-#include <medley/base/json_reader.h>
 #include <medley/base/line_reader.h>
 #include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>

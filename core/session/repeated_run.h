@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <medley/base/error.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/config/run_config.h>
 #include <medley/report/console.h>
 #include <medley/run/run.h>
 #include <medley/train/admission.h>

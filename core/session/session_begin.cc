@@ -1,7 +1,6 @@
 #include <utility>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include <medley/model/model.h>

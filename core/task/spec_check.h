@@ -2,7 +2,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <string_view>
 #include <type_traits>
 
 #include <medley/base/spec_names.h>

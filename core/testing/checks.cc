@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 
-#include <medley/base/error.h>
 #include <medley/contract/contract_check.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/score_report.h>

@@ -4,12 +4,10 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/ScalarType.h>
 
-#include <cmath>
 #include <sstream>
 #include <utility>
 #include <vector>
 
-#include <medley/base/error.h>
 #include <medley/contract/contract_losses.h>
 #include <medley/model/model.h>
 #include <medley/report/term_loss.h>

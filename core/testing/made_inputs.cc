@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
-#include <algorithm>
 #include <vector>
 
 #include <medley/base/random.h>

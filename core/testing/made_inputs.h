@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <medley/model/forward_sizes.h>
 #include <medley/model/model.h>

@@ -3,7 +3,6 @@
 #include <ATen/ops/empty.h>
 
 #include <set>
-#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/interrupt.h>

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/config/run_config.h>
 #include <medley/curriculum/condition.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/curriculum_edit.h>

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include <medley/cluster/gradient_exchange.h>
 #include <medley/cluster/shard.h>
-#include <medley/config/run_config.h>
 #include <medley/model/model.h>
 #include <medley/update/directions.h>
 #include <medley/update/follower.h>

@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include <medley/config/run_config.h>
 #include <medley/model/model.h>
 #include <medley/update/rule.h>
 

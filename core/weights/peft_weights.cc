@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/utf8.h>
 #include <medley/model/parameter_names.h>

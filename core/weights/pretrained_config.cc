@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>

@@ -1,7 +1,5 @@
 #include <medley/weights/pretrained_keys.h>
 
-#include <array>
-
 namespace medley {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/printable.h>

@@ -2,6 +2,7 @@
 // so few from the start.
 
 #include <medley/eval/evaluator.h>
+#include <medley/eval/score_report.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/train/memory_advice.h>
 

@@ -1,6 +1,7 @@
 // What a model in bf16 adds up between backward calls.
 
 #include <gtest/gtest.h>
+#include <medley/config/mode.h>
 #include <medley/update/optimizer.h>
 
 #include "tests/step/executor_fixture.h"

@@ -1,5 +1,6 @@
 #include <c10/util/Exception.h>
 #include <medley/eval/evaluator.h>
+#include <medley/eval/score_report.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/report/metrics.h>
 #include <medley/train/sound_checkpoint.h>

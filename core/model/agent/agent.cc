@@ -2,7 +2,6 @@
 
 #include <ATen/Functions.h>
 
-#include <algorithm>
 #include <limits>
 
 #include <medley/base/error.h>

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <medley/base/error.h>
-#include <medley/base/random.h>
 #include <medley/model/blocks/dropout_mask.h>
 
 namespace medley {

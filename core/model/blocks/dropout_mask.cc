@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include <medley/base/random.h>
 #include <medley/model/parallel_for.h>

@@ -5,7 +5,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/task/drivers/judge_pictures.h>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <medley/task/drivers/streams.h>
 #include <medley/task/file_texts.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>

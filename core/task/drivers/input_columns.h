@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <string_view>
 #include <vector>
 
 #include <medley/task/drivers/row.h>
