@@ -10,8 +10,8 @@ void CheckWhatStays(ConfigFile& file, const Curriculum& before, const Curriculum
   const std::string stays = "is the run's and stays \"";
   const bool are_urns = next.order == DrawOrder::kUrn && before.order == DrawOrder::kUrn;  // see WeightsOf
   if (next.unit != before.unit && !are_urns)
-    file.FailAt({"unit"}, stays + std::string(NameOf(before.unit)) + "\"");
-  if (next.order != before.order) file.FailAt({"order"}, stays + std::string(NameOf(before.order)) + "\"");
+    file.FailAt({"unit"}, stays + EnumName(before.unit) + "\"");
+  if (next.order != before.order) file.FailAt({"order"}, stays + EnumName(before.order) + "\"");
   for (std::size_t i = 0; i < std::min(place.number + 1, before.stages.size()); ++i) {
     const Stage& old = before.stages[i];
     if (i >= next.stages.size()) {

@@ -127,12 +127,11 @@ ordered_json ConditionSchema(const std::variant<Kinds...>&) {
 void TakeUnitOfUrn(ConfigFile& file, WeightsFile& read, WeightsOf whose) {
   if (read.order != DrawOrder::kUrn) return;
   const JsonNode* unit = file.Find({"unit"});
-  const bool is_given = unit != nullptr && unit->IsString() && unit->scalar == NameOf(read.unit);
+  const bool is_given = unit != nullptr && unit->IsString() && unit->scalar == EnumName(read.unit);
   if (is_given && whose == WeightsOf::kBegunRun) return;
   if (is_given && read.unit != ShareUnit::kSteps)
     file.FailAt({"unit"}, "the order \"urn\" draws steps, whatever they hold: expected \"steps\", found \"" +
-                              std::string(NameOf(read.unit)) +
-                              "\"; leave it out, or take the order \"deficit\"");
+                              EnumName(read.unit) + "\"; leave it out, or take the order \"deficit\"");
   read.unit = ShareUnit::kSteps;
 }
 

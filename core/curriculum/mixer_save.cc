@@ -153,9 +153,8 @@ std::string Mixer::Load(const json& saved) {
   std::string anew;
   if (is_urn && unit != mixture_.unit) {
     for (MixerTask& task : state.tasks) task.charged = 0, task.asked = 0;
-    anew = "the shares delivered count from here on, in " + std::string(NameOf(mixture_.unit)) +
-           ": until now this run's urn counted them in " + std::string(NameOf(unit)) +
-           "; what is drawn does not change";
+    anew = "the shares delivered count from here on, in " + EnumName(mixture_.unit) +
+           ": until now this run's urn counted them in " + EnumName(unit) + "; what is drawn does not change";
   }
   const bool same =
       (unit == mixture_.unit || is_urn) && order == mixture_.order && SameMixture(state.tasks, state_.tasks);

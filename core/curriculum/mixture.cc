@@ -2,14 +2,6 @@
 
 namespace medley {
 
-std::string_view NameOf(ShareUnit unit) {
-  return EnumNames<ShareUnit>::kNames[static_cast<std::size_t>(unit)];
-}
-
-std::string_view NameOf(DrawOrder order) {
-  return EnumNames<DrawOrder>::kNames[static_cast<std::size_t>(order)];
-}
-
 std::vector<std::string> Mixture::Active() const { return ActiveOf(weights); }
 
 std::vector<std::string> ActiveOf(const Weights& weights) {

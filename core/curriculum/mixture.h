@@ -22,8 +22,6 @@ template <>
 struct EnumNames<DrawOrder> {
   static constexpr std::array<std::string_view, 2> kNames = {"deficit", "urn"};
 };
-std::string_view NameOf(ShareUnit unit);
-std::string_view NameOf(DrawOrder order);
 
 enum class RampShape { kLinear, kCosine };
 template <>

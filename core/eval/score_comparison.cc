@@ -44,18 +44,6 @@ ScoreDifference Compare(const TaskScore& score, const TaskScore& other) {
 
 }  // namespace
 
-const char* VerdictName(ScoreVerdict verdict) {
-  switch (verdict) {
-    case ScoreVerdict::kBetter:
-      return "better";
-    case ScoreVerdict::kWorse:
-      return "worse";
-    case ScoreVerdict::kNoDifference:
-      break;
-  }
-  return "no difference";
-}
-
 Comparison CompareScores(const Scores& scores, const Scores& other) {
   Comparison comparison;
   for (const auto& [task, score] : scores) {
@@ -86,7 +74,7 @@ ordered_json ComparisonJson(const Comparison& comparison) {
                    {"high", task.difference.high},
                    {"rows", task.rows},
                    {"items", task.items},
-                   {"verdict", VerdictName(task.verdict)}};
+                   {"verdict", EnumName(task.verdict)}};
   }
   return {{"tasks", tasks}, {"skipped", comparison.skipped}};
 }
@@ -98,7 +86,7 @@ std::string ComparisonTable(const Comparison& comparison) {
   table.Spares({"rows", "better", "other run"});
   for (const auto& [name, task] : comparison.tasks) {
     table.Add({name, task.metric, FormatScore(task.value), FormatScore(task.other),
-               FormatScore(task.difference.value), FormatInterval(task.difference), VerdictName(task.verdict),
+               FormatScore(task.difference.value), FormatInterval(task.difference), EnumName(task.verdict),
                DirectionName(task.higher_is_better), FormatRows(task.rows, task.items)});
   }
   std::string text = comparison.tasks.empty() ? "" : table.ToText();

@@ -1,17 +1,23 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
+#include <medley/config/field.h>
 #include <medley/eval/score.h>
 #include <medley/report/statistics.h>
 
 namespace medley {
 
 enum class ScoreVerdict { kBetter, kWorse, kNoDifference };
-const char* VerdictName(ScoreVerdict verdict);  // "better", "worse", "no difference"
+template <>
+struct EnumNames<ScoreVerdict> {
+  static constexpr std::array<std::string_view, 3> kNames = {"better", "worse", "no difference"};
+};
 
 // One task of two runs, scored on the same rows.
 struct ScoreDifference {

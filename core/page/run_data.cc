@@ -285,7 +285,7 @@ ordered_json RunData(const fs::path& run) {
   const std::optional<Curriculum> curriculum = CurriculumOf(run);
   page["unit"] =
       has_unit ? unit
-               : json(NameOf(curriculum ? curriculum->unit : ShareUnit::kRows));  // an older medley said none
+               : json(EnumName(curriculum ? curriculum->unit : ShareUnit::kRows));  // an older medley said none
   page["memory"] = MemoryOf(plan, receipt);
   const auto stages_of_forms = StagesOfForms(run);
   for (ordered_json& form : page["memory"]["forms"])

@@ -60,7 +60,7 @@ void Stages::Trained(StepRecord& record) {
   const bool ramped = std::exchange(ramping_, setting_.mixer.RampLeft() > 0);
   record.stage = {.number = static_cast<std::int64_t>(number_),
                   .name = now().name,
-                  .unit = std::string(NameOf(setting_.mixer.mixture().unit)),
+                  .unit = EnumName(setting_.mixer.mixture().unit),
                   .shares = {}};
   for (const auto& [task, share] : setting_.mixer.Shares()) {
     if (share.asked_so_far > 0 || share.charged > 0)

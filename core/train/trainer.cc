@@ -485,7 +485,7 @@ std::string Trainer::Summary() const {
   text += table.ToText();
   const std::string& stage = stages_.now().name;
   if (const ShareUnit unit = run_.mixer->mixture().unit; unit != ShareUnit::kRows || !stage.empty())
-    text += "(asked and delivered: of " + std::string(NameOf(unit)) +
+    text += "(asked and delivered: of " + EnumName(unit) +
             (stage.empty() ? "" : ", in stage " + stage) + ")\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +

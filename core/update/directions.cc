@@ -15,18 +15,6 @@
 
 namespace medley {
 
-std::string NameOf(Direction direction) {
-  switch (direction) {
-    case Direction::kTrend:
-      return "trend";
-    case Direction::kLine:
-      return "line";
-    case Direction::kLastStep:
-      return "last_step";
-  }
-  return "";
-}
-
 Directions::Directions(std::vector<at::Tensor> parameters, std::vector<at::Tensor> weights,
                        const WeightAverage& average, bool keeps_last_step, const MasterWeights& masters)
     : Follower(keeps_last_step ? std::vector<std::string>{".line", ".last_step"}
@@ -75,16 +63,10 @@ at::Tensor Directions::RoomFor(std::size_t weight) const {
 
 void Directions::Write(std::size_t weight, Direction direction, const at::Tensor& out) const {
   at::Tensor to = out;
-  switch (direction) {
-    case Direction::kTrend:
-      at::sub_out(to, weights()[weight], averages_[weight]);
-      return;
-    case Direction::kLine:
-      to.copy_(lines()[weight]);
-      return;
-    case Direction::kLastStep:
-      to.copy_(last_steps()[weight]);
-      return;
+  if (direction == Direction::kTrend) {
+    at::sub_out(to, weights()[weight], averages_[weight]);
+  } else {
+    to.copy_(direction == Direction::kLine ? lines()[weight] : last_steps()[weight]);
   }
 }
 

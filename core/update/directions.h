@@ -2,9 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <medley/update/follower.h>
@@ -15,7 +16,10 @@ namespace medley {
 // Where weights may be going: the way from the average to the weights, which the average follows; the slope
 // of a least-squares line through five snapshots of the weights; what the last step moved.
 enum class Direction { kTrend, kLine, kLastStep };
-std::string NameOf(Direction direction);  // "trend", "line", "last_step"
+template <>
+struct EnumNames<Direction> {
+  static constexpr std::array<std::string_view, 3> kNames = {"trend", "line", "last_step"};
+};
 
 // So many times that way. The line's is ten times what it moves from one snapshot to the next.
 struct Displacement {

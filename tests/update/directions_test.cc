@@ -81,7 +81,7 @@ TEST(Directions, AreWhatTheyAreDefinedAsAndGiveTheWeightsBackBitForBit) {
           for (const Parameter& parameter : trained.model.parameters()) {
             EXPECT_TRUE(at::allclose(parameter.tensor.detach().to(at::kDouble), expected.at(parameter.name),
                                      near, near))
-                << parameter.name << " of " << dtype << ", " << NameOf(direction);
+                << parameter.name << " of " << dtype << ", " << EnumName(direction);
             EXPECT_TRUE(parameter.tensor.requires_grad());
           }
           throw std::runtime_error("interrupted");
@@ -118,7 +118,7 @@ TEST(Directions, AMoveTakesWeightsAndAveragesWhereTheModelWas) {
       EXPECT_LE(ReadCpuMemory().now - before.now, 0) << "it keeps nothing";
       for (const Parameter& parameter : trained.model.parameters()) {
         EXPECT_TRUE(at::equal(parameter.tensor, weights.at(parameter.name)))
-            << parameter.name << " of " << dtype << ", " << NameOf(direction);
+            << parameter.name << " of " << dtype << ", " << EnumName(direction);
         EXPECT_TRUE(at::equal(TensorNamed(trained.optimizer.State(), parameter.name + ".average").to(dtype),
                               averages.at(parameter.name)))
             << parameter.name;

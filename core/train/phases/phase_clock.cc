@@ -1,7 +1,6 @@
 #include <medley/train/phases/phase_clock.h>
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -11,24 +10,6 @@
 namespace medley {
 
 using nlohmann::json;
-
-namespace {
-
-constexpr std::array<Phase, 3> kPhases = {Phase::kWarmup, Phase::kFull, Phase::kCorrect};
-
-}  // namespace
-
-std::string NameOf(Phase phase) {
-  switch (phase) {
-    case Phase::kWarmup:
-      return "warmup";
-    case Phase::kFull:
-      return "full";
-    case Phase::kCorrect:
-      return "correct";
-  }
-  return "";
-}
 
 PhaseClock::PhaseClock(const PhasesConfig& config)
     : config_(config), now_(config.warmup_steps > 0 ? Phase::kWarmup : Phase::kFull) {}
@@ -71,15 +52,15 @@ std::optional<int> PhaseClock::Snapshot() const {
 }
 
 json PhaseClock::Save() const {
-  return {{"now", NameOf(now_)}, {"done", done_}, {"full_steps", config_.full_steps}};
+  return {{"now", EnumName(now_)}, {"done", done_}, {"full_steps", config_.full_steps}};
 }
 
 void PhaseClock::Load(const json& state) {
   const auto name = state.at("now").get<std::string>();
-  const auto found =
-      std::find_if(kPhases.begin(), kPhases.end(), [&](Phase phase) { return NameOf(phase) == name; });
-  if (found == kPhases.end()) throw std::out_of_range("'" + name + "' is no phase");
-  now_ = *found;
+  const auto& names = EnumNames<Phase>::kNames;
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw std::out_of_range("'" + name + "' is no phase");
+  now_ = static_cast<Phase>(found - names.begin());
   done_ = CountOf(state, "done");
   if (CountOf(state, "full_steps") != config_.full_steps) Settle();
 }

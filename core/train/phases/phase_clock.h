@@ -1,17 +1,22 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
+#include <string_view>
 
+#include <medley/config/field.h>
 #include <medley/config/phases_config.h>
 
 namespace medley {
 
 // What a step of a run with phases is. A prediction is none of them: it is an event between two steps.
 enum class Phase { kWarmup, kFull, kCorrect };
-std::string NameOf(Phase phase);  // "warmup", "full", "correct"
+template <>
+struct EnumNames<Phase> {
+  static constexpr std::array<std::string_view, 3> kNames = {"warmup", "full", "correct"};
+};
 
 // Which phase the next step is of: warm up, then full, and after each jump so many steps that correct it.
 class PhaseClock {

@@ -112,7 +112,7 @@ std::optional<Predictor::FailedTask> Predictor::Predict(std::int64_t step, doubl
   if (!IsDue(step, 2 * JumpTrial::kRows * static_cast<std::int64_t>(tasks.size()))) return std::nullopt;
   setting_.before = state;
   const auto begun = std::chrono::steady_clock::now();
-  changes_.push_back(Changed(step, NameOf(state.clock.now()), "predict"));
+  changes_.push_back(Changed(step, EnumName(state.clock.now()), "predict"));
   Candidate candidate;
   if (setting_.hooks.stretch) candidate.stretch = setting_.hooks.stretch(step);
   if (auto failed = FirstsLook(shares, candidate)) {
@@ -251,7 +251,7 @@ void Predictor::Conclude(std::int64_t step, Candidate candidate, double seconds)
   state.account.Spent(candidate.forwards);
   bool taken = candidate.verdict.refused.empty();
   if (setting_.hooks.verdict) taken = setting_.hooks.verdict(step, taken);
-  JumpRecord jump{.direction = NameOf(candidate.jump.direction),
+  JumpRecord jump{.direction = EnumName(candidate.jump.direction),
                   .steps = StepsOf(candidate.jump, candidate.size),
                   .tasks = candidate.verdict.tasks,
                   .gain = candidate.verdict.gain,
@@ -259,7 +259,7 @@ void Predictor::Conclude(std::int64_t step, Candidate candidate, double seconds)
                   .forwards = candidate.forwards,
                   .taken = taken,
                   .why = candidate.verdict.refused};
-  PhaseRecord record = Changed(step, "predict", taken ? "correct" : NameOf(state.clock.now()));
+  PhaseRecord record = Changed(step, "predict", taken ? "correct" : EnumName(state.clock.now()));
   record.jump = std::move(jump);
   record.seconds = seconds;
   changes_.push_back(std::move(record));
@@ -320,7 +320,7 @@ void Predictor::Undo(const std::string& why, const std::vector<Draw>& draws) {
   ChoiceOf(jump_->jump).Refused();
   state.account.Undone(RowsOf(draws));
   PhaseRecord& record = changes_.back();
-  record.to = NameOf(state.clock.now());
+  record.to = EnumName(state.clock.now());
   record.jump->taken = false;
   record.jump->why = "undone: " + why;
   record.jump->forwards += ForwardAccount::kTrainedRow * RowsOf(draws);
@@ -337,14 +337,14 @@ void Predictor::Trained(StepRecord& record) {
   jump_.reset();
   setting_.before.reset();
   const Phase phase = state.clock.now();
-  record.phase = NameOf(phase);
+  record.phase = EnumName(phase);
   state.losses.Add(TotalLosses(record.losses));
   state.account.Trained(record.rows());
   state.clock.Trained();
   if (!beyond.empty()) {
     Settle(record.step, beyond);
   } else if (state.clock.now() != phase) {
-    Write(Changed(record.step, NameOf(phase), NameOf(state.clock.now())));
+    Write(Changed(record.step, EnumName(phase), EnumName(state.clock.now())));
   }
   if (phase == Phase::kWarmup && state.clock.now() == Phase::kFull) {
     state.losses.Mark();
@@ -363,7 +363,7 @@ void Predictor::Settle(std::int64_t step, const std::string& why) {
   state.account.Mark();
   setting_.console.Log("step " + std::to_string(step) + ": nothing is predicted for " +
                        std::to_string(setting_.config.phases->full_steps) + " steps: " + why);
-  if (phase != Phase::kFull) Write(Changed(step, NameOf(phase), NameOf(Phase::kFull), why));
+  if (phase != Phase::kFull) Write(Changed(step, EnumName(phase), EnumName(Phase::kFull), why));
 }
 
 PhaseRecord Predictor::Changed(std::int64_t step, const std::string& from, const std::string& to,
