@@ -158,7 +158,7 @@ std::vector<fs::path> ListDirectory(const fs::path& directory) {
       paths.push_back(entry->path());
   } while (error == std::errc::interrupted);
   if (error) ThrowFileError("list", directory, error.value());
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 

@@ -28,8 +28,7 @@ bool IsPlainInAShell(char c) {
 }  // namespace
 
 std::string ShellWord(std::string_view argument) {
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), IsPlainInAShell))
-    return std::string(argument);
+  if (!argument.empty() && std::ranges::all_of(argument, IsPlainInAShell)) return std::string(argument);
   std::string quoted = "'";
   for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -128,13 +128,13 @@ std::vector<std::string> NearPaths(std::string_view path, const std::vector<std:
   std::vector<std::string> found;
   std::size_t most = 0;
   for (Levels& candidate : all) {
-    if (std::find(near.begin(), near.end(), candidate.back()) == near.end()) continue;
+    if (std::ranges::find(near, candidate.back()) == near.end()) continue;
     const std::size_t shared = TakeNames(levels, known, candidate);
     if (shared < most) continue;
     if (shared > most) found.clear();
     most = shared;
     const std::string words = JoinNames(candidate, ".");
-    if (words != path && std::find(found.begin(), found.end(), words) == found.end()) found.push_back(words);
+    if (words != path && std::ranges::find(found, words) == found.end()) found.push_back(words);
   }
   return found;
 }

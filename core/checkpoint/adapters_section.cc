@@ -16,7 +16,7 @@ constexpr const char* kName = "adapters";
 
 json ToJson(const Adapters& adapters) {
   NamesOrPattern targets = adapters.lora.targets;
-  std::sort(targets.names.begin(), targets.names.end());  // their order says nothing
+  std::ranges::sort(targets.names);  // their order says nothing
   return {{"rank", adapters.lora.rank},
           {"alpha", adapters.lora.alpha},
           {"rslora", adapters.lora.rslora},

@@ -90,7 +90,7 @@ std::int64_t StepOfName(const std::string& name) {
   }
   const std::string digits = name.rfind(kPrefix, 0) == 0 ? name.substr(5) : "";
   const bool good = digits.size() >= 8 && digits.size() <= 18 &&
-                    std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+                    std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   return good ? std::stoll(digits) : -1;
 }
 
@@ -101,7 +101,7 @@ std::vector<CheckpointEntry> ListCheckpoints(const fs::path& run) {
     const std::int64_t step = name.starts_with(kNewerPrefix) ? -1 : StepOfName(name);
     if (step >= 0) entries.push_back({step, path});
   }
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
+  std::ranges::sort(entries, [](const auto& a, const auto& b) { return a.step > b.step; });
   return entries;
 }
 
@@ -121,7 +121,7 @@ std::vector<fs::path> ListSetAside(const fs::path& run) {
   for (const fs::path& path : ListDirectory(run)) {
     if (path.filename().string().rfind(kBadPrefix, 0) == 0) paths.push_back(path);
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 

@@ -56,7 +56,7 @@ void RefuseLostCheckpoints(const fs::path& run) {
   std::string name = "a checkpoint";
   try {
     name = ReadSmallFile(latest, kLargestHint);
-    name.erase(std::find(name.begin(), name.end(), '\n'), name.end());
+    name.erase(std::ranges::find(name, '\n'), name.end());
   } catch (const Error&) {  // that it is there says enough
   }
   throw InputError(

@@ -30,7 +30,7 @@ FoundCheckpoint CheckpointOf(const fs::path& run, std::int64_t step) {
 
 void SetNewerAside(const fs::path& run, const FoundCheckpoint& from, Console& console) {
   std::vector<CheckpointEntry> entries = ListCheckpoints(run);
-  std::reverse(entries.begin(), entries.end());
+  std::ranges::reverse(entries);
   for (const CheckpointEntry& entry : entries) {
     if (entry.step <= from.facts.step) continue;
     const std::string name = entry.path.filename().string();

@@ -25,12 +25,12 @@ std::vector<Parameter> Matching(const std::vector<Parameter>& weights,
   std::vector<Parameter> wanted;
   for (const std::string& pattern : patterns) {
     const auto matches = [&](const Parameter& parameter) { return Matches(parameter, pattern); };
-    if (std::none_of(weights.begin(), weights.end(), matches)) {
+    if (std::ranges::none_of(weights, matches)) {
       throw InputError("init_from: the pattern \"" + pattern + "\" matches no parameter of the model");
     }
     for (const Parameter& parameter : weights) {
-      const bool taken = std::any_of(wanted.begin(), wanted.end(),
-                                     [&](const Parameter& p) { return p.name == parameter.name; });
+      const bool taken =
+          std::ranges::any_of(wanted, [&](const Parameter& p) { return p.name == parameter.name; });
       if (!taken && matches(parameter)) wanted.push_back(parameter);
     }
   }
@@ -44,9 +44,8 @@ void RequireRoom(const fs::path& file, const std::vector<Parameter>& weights,
   for (const Parameter& parameter : weights) known.insert({parameter.name, parameter.former_name});
   std::vector<std::string> left;
   for (const auto& [name, tensor] : saved) {
-    const bool asked =
-        std::any_of(patterns.begin(), patterns.end(),
-                    [&name = name](const std::string& pattern) { return Matches(name, pattern); });
+    const bool asked = std::ranges::any_of(
+        patterns, [&name = name](const std::string& pattern) { return Matches(name, pattern); });
     if (asked && known.count(name) == 0 && !IsAdapter(name)) left.push_back(name);
   }
   if (left.empty()) return;
@@ -77,8 +76,8 @@ bool Merge(SavedTensors& saved, const Adapters& adapters, const std::vector<Para
     const at::Tensor merged = Merged(name, find, adapters);
     if (!merged.defined()) continue;
     tensor = merged;
-    any = any || std::any_of(wanted.begin(), wanted.end(),
-                             [&weight = name](const Parameter& p) { return p.name == weight; });
+    any =
+        any || std::ranges::any_of(wanted, [&weight = name](const Parameter& p) { return p.name == weight; });
   }
   std::erase_if(saved, [](const auto& tensor) { return IsAdapter(tensor.first); });
   return any;
@@ -95,7 +94,7 @@ TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter
   if (kind == SavedWeights::kAveraged) taken.averaged = PutAverages(checkpoint, saved);
   std::vector<Parameter> wanted = Matching(weights, patterns);
   const auto of_adapter = [](const Parameter& parameter) { return IsAdapter(parameter.name); };
-  const bool wants_adapters = std::any_of(wanted.begin(), wanted.end(), of_adapter);
+  const bool wants_adapters = std::ranges::any_of(wanted, of_adapter);
   if (saved_adapters && wants_adapters) RequireSameAdapters(checkpoint, *saved_adapters, adapters);
   if (saved_adapters && !adapters.any() && Merge(saved, *saved_adapters, wanted))
     taken.adapters = "merged its adapters into them";

@@ -89,7 +89,7 @@ fs::path ConfigPath(const fs::path& run, int n) {
 
 bool HoldsRun(const fs::path& path) {
   const std::vector<fs::path> entries = ListDirectory(path);
-  return std::any_of(entries.begin(), entries.end(), [](const fs::path& entry) {
+  return std::ranges::any_of(entries, [](const fs::path& entry) {
     const std::string name = entry.filename();
     return name == "config.resolved.json" || name == "metrics.jsonl" || name.starts_with("step-");
   });
@@ -231,7 +231,7 @@ std::vector<std::string> SetStrangersAside(const fs::path& run) {
 }
 
 bool AllAre(const ordered_json& list, bool (*is_good)(const ordered_json& item)) {
-  return std::all_of(list.begin(), list.end(), is_good);
+  return std::ranges::all_of(list, is_good);
 }
 bool IsText(const ordered_json& value) { return value.is_string(); }
 bool IsListOfTexts(const ordered_json& value) { return value.is_array() && AllAre(value, IsText); }

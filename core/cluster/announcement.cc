@@ -41,8 +41,7 @@ std::string FirstDifference(const Facts& first, const Facts& other) {
 std::string Announcement::Words() const { return Rank(*this) + " (" + Where(*this) + ")"; }
 
 std::string Announcement::LongWords() const {
-  const auto named =
-      std::find_if(run.begin(), run.end(), [](const auto& fact) { return !fact.second.empty(); });
+  const auto named = std::ranges::find_if(run, [](const auto& fact) { return !fact.second.empty(); });
   return Rank(*this) + " of " + std::to_string(size) + " (" +
          (named == run.end() ? "" : named->first + " " + named->second + ", ") + Where(*this) + ", since " +
          since + ")";

@@ -54,8 +54,7 @@ std::vector<std::vector<std::int64_t>> GatherNumbers(ProcessGroup& group,
 
 std::vector<std::vector<std::int64_t>> GatherLists(ProcessGroup& group, std::vector<std::int64_t> own) {
   const auto sizes = GatherOne(group, std::ssize(own));
-  own.resize(
-      static_cast<std::size_t>(std::max<std::int64_t>(1, *std::max_element(sizes.begin(), sizes.end()))));
+  own.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, *std::ranges::max_element(sizes))));
   auto all = GatherNumbers(group, own);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     all[rank].resize(static_cast<std::size_t>(sizes[rank]));

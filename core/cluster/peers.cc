@@ -21,7 +21,7 @@ Peers::Peers(std::vector<Announcement> all, std::int64_t own, std::shared_ptr<Li
     : all_(std::move(all)), own_(own), lifeline_(std::move(lifeline)) {}
 
 bool Peers::AreOnOneMachine() const {
-  return std::all_of(all_.begin(), all_.end(), [&](const auto& one) { return one.machine == own().machine; });
+  return std::ranges::all_of(all_, [&](const auto& one) { return one.machine == own().machine; });
 }
 
 void Peers::CallAll() {

@@ -28,8 +28,8 @@ std::string Difference(const std::vector<RollCall>& calls) {
   const RollCall& first = calls.front();
   const auto failed = [](const RollCall& call) { return (call.flags & RollCall::kFailed) != 0; };
   const auto counts = [&](const RollCall& call) { return failed(call) ? 0 : call.item_count; };
-  const RollCall& counted = *std::max_element(
-      calls.begin(), calls.end(), [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
+  const RollCall& counted =
+      *std::ranges::max_element(calls, [&](const auto& a, const auto& b) { return counts(a) < counts(b); });
   for (std::size_t rank = 1; rank < calls.size(); ++rank) {
     for (const Part& part : kParts) {
       const std::int64_t here = calls[rank].*part.number, there = first.*part.number;

@@ -81,7 +81,7 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
 // File by file.
 template <typename Entries>
 Entries FromTopToBottom(Entries entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(entries, [](const auto& a, const auto& b) {
     return std::tie(a.file_rank, a.at.line, a.at.column) < std::tie(b.file_rank, b.at.line, b.at.column);
   });
   return entries;
@@ -177,7 +177,7 @@ void ConfigFile::Override(const std::vector<std::string>& overrides) {
 void ConfigFile::OverrideOne(const std::string& text) {
   const auto equals = text.find('=');
   const std::vector<std::string> keys = SplitPath(text.substr(0, equals));
-  if (equals == std::string::npos || std::count(keys.begin(), keys.end(), "") > 0) {
+  if (equals == std::string::npos || std::ranges::count(keys, "") > 0) {
     diagnostics_.Add(
         kCommandLine, {},
         "expected key.path=value such as optimizer.learning_rate=1e-3, found '" + Printable(text) + "'");

@@ -77,7 +77,7 @@ bool IsLabel(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_.-").find(c) != std::string_view::npos;
   };
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_good);
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, is_good);
 }
 
 FieldReader::FieldReader(ConfigFile& file, const JsonNode& object, std::string path)
@@ -140,7 +140,7 @@ JsonNode FieldReader::Nest(std::string_view first) {
     if (IsComment(member, path_)) continue;
     known_.push_back(member.key);
     const std::vector<std::string> steps = SplitPath(member.key);
-    const bool has_all = std::find(steps.begin(), steps.end(), "") == steps.end();
+    const bool has_all = std::ranges::find(steps, "") == steps.end();
     if (steps.size() < 3 || steps.front() != first || !has_all) {
       file_.Fail(member.at, JoinPath(path_, member.key),
                  "expected a key such as \"" + std::string(first) + ".NAME.rows\"");
@@ -171,7 +171,7 @@ void FieldReader::Finish() {
   candidates.emplace_back(kComment);
   for (const JsonMember& member : object_.members) {
     if (IsComment(member, path_)) continue;
-    if (std::find(known_.begin(), known_.end(), member.key) != known_.end()) continue;
+    if (std::ranges::find(known_, member.key) != known_.end()) continue;
     const std::string path = JoinPath(path_, member.key);
     const std::string meant = DidYouMean(member.key, candidates),
                       elsewhere = meant.empty() ? file_.MeantElsewhere(path, member.value) : "";
@@ -274,7 +274,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 int FieldReader::ReadWord(const JsonNode& node, const std::string& path,
                           const std::vector<std::string_view>& words) {
   const std::string found = node.IsString() ? node.scalar.get<std::string>() : "";
-  const auto word = std::find(words.begin(), words.end(), found);
+  const auto word = std::ranges::find(words, found);
   if (node.IsString() && word != words.end()) return static_cast<int>(word - words.begin());
   const std::vector<std::string> candidates(words.begin(), words.end());
   file_.Fail(node.at, path,

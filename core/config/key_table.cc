@@ -18,7 +18,7 @@ constexpr int kMostSuggestions = 100;  // each takes a look at every name
 
 template <typename Keys>
 auto Named(const Keys& keys, std::string_view name) {
-  return std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.name == name; });
+  return std::ranges::find_if(keys, [&](const auto& key) { return key.name == name; });
 }
 
 bool IsNumber(const json& scalar, const ReadKey& key, KeysOf whose) {
@@ -75,7 +75,7 @@ bool IsNeutral(const JsonNode& value, const RefusedKey& key) {
   if (value.IsObject()) found = json::object();
   if (value.IsArray()) found = json::array();
   const json neutral = json::parse(key.neutral);
-  return !has_inside && std::find(neutral.begin(), neutral.end(), found) != neutral.end();
+  return !has_inside && std::ranges::find(neutral, found) != neutral.end();
 }
 
 // "false or null"
@@ -96,7 +96,7 @@ std::vector<std::string> NamesIn(const KeyTable& table) {
 
 std::optional<KeyUse> KeyTable::UseOf(std::string_view key) const {
   if (Named(read, key) != read.end()) return KeyUse::kRead;
-  if (std::find(harmless.begin(), harmless.end(), key) != harmless.end()) return KeyUse::kHarmless;
+  if (std::ranges::find(harmless, key) != harmless.end()) return KeyUse::kHarmless;
   if (Named(refused, key) != refused.end()) return KeyUse::kRefused;
   return std::nullopt;
 }
@@ -119,9 +119,7 @@ void KeyReader::Look(const JsonMember& member, const KeyTable& table,
                      const std::vector<std::string>& ignored) {
   if (const auto read = Named(table.read, member.key); read != table.read.end()) return Take(member, *read);
   if (whose_ == KeysOf::kBegunRun || table.UseOf(member.key) == KeyUse::kHarmless) return;
-  if (std::find(ignored.begin(), ignored.end(), member.key) != ignored.end() &&
-      table.MayBeIgnored(member.key))
-    return;
+  if (std::ranges::find(ignored, member.key) != ignored.end() && table.MayBeIgnored(member.key)) return;
   const std::string name = CutText(member.key, kLongestKey);
   std::string path;
   for (const std::string& step : path_) path = JoinPath(path, step);

@@ -35,7 +35,7 @@ void CheckSchedule(ConfigFile& file, const OptimizerConfig& config) {
 
 bool HasMomentum(const OptimizerConfig& config) {
   return config.name != RuleName::kAdamW ||
-         std::any_of(config.groups.begin(), config.groups.end(), [](const ParameterGroup& group) {
+         std::ranges::any_of(config.groups, [](const ParameterGroup& group) {
            return group.rule.value_or(RuleName::kAdamW) != RuleName::kAdamW;
          });
 }

@@ -46,9 +46,9 @@ Counts CountsOf(const Batch& one_row) {
 std::vector<std::int64_t> Extremes(const std::vector<Counts>& rows) {
   std::vector<std::int64_t> chosen = {0};
   const auto add = [&](const std::vector<std::int64_t>& counts, const auto& is_better) {
-    const auto best = std::min_element(counts.begin(), counts.end(), is_better);
+    const auto best = std::ranges::min_element(counts, is_better);
     const auto shows = [&](std::int64_t row) { return counts[static_cast<std::size_t>(row)] == *best; };
-    if (std::none_of(chosen.begin(), chosen.end(), shows)) chosen.push_back(best - counts.begin());
+    if (std::ranges::none_of(chosen, shows)) chosen.push_back(best - counts.begin());
   };
   const auto above_0 = [](std::int64_t n) { return n > 0 ? n : std::numeric_limits<std::int64_t>::max(); };
   std::set<std::string> names;
@@ -72,7 +72,7 @@ std::vector<std::int64_t> Neighbours(const std::vector<Counts>& rows, const Vari
   if (rows.size() < 2) return {};
   for (const TermInfo& term : variant.terms) {
     const auto first = [&](bool unlike) {
-      return std::adjacent_find(rows.begin(), rows.end(), [&](const Counts& a, const Counts& b) {
+      return std::ranges::adjacent_find(rows, [&](const Counts& a, const Counts& b) {
         const std::string name = "term " + term.name;
         return a.at(name) > 0 && b.at(name) > 0 && (a != b || !unlike);
       });

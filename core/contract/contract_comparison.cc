@@ -22,15 +22,14 @@ Node* NodeOf(const at::Tensor& tensor) { return tensor.defined() ? tensor.grad_f
 
 bool InEncoding(const MicroBatch& micro, std::uint64_t node) {
   const auto& ranges = micro.encodings().node_ranges();
-  return std::any_of(ranges.begin(), ranges.end(),
-                     [&](const auto& range) { return node >= range.first && node < range.second; });
+  return std::ranges::any_of(ranges,
+                             [&](const auto& range) { return node >= range.first && node < range.second; });
 }
 
 }  // namespace
 
 void ContractComparison::Add(const std::string& difference) {
-  if (std::find(differences_.begin(), differences_.end(), difference) == differences_.end())
-    differences_.push_back(difference);
+  if (std::ranges::find(differences_, difference) == differences_.end()) differences_.push_back(difference);
 }
 
 void ContractComparison::Differ(const std::string& what, const std::string& declared,
@@ -133,8 +132,7 @@ void ContractComparison::ComparePass(const PassTrace& trace) {
   const auto compare_names = [&](const char* what, const std::set<std::string>& used,
                                  const std::vector<std::string>& declared) {
     for (const std::string& one : used) {
-      if (std::find(declared.begin(), declared.end(), one) == declared.end())
-        Differ(name + what, Listed(declared), one);
+      if (std::ranges::find(declared, one) == declared.end()) Differ(name + what, Listed(declared), one);
     }
   };
   compare_names("model inputs", trace.record.inputs, setting_.task.info().inputs);
@@ -165,9 +163,8 @@ void ContractComparison::FinishTerms() {
 
 void ContractComparison::CheckSomethingTrains() const {
   const std::vector<TermInfo>& terms = setting_.task.variant().terms;
-  const bool trains = std::any_of(terms.begin(), terms.end(), [&](const TermInfo& term) {
-    return term.weight != 0 && trained_.count(term.name) > 0;
-  });
+  const bool trains = std::ranges::any_of(
+      terms, [&](const TermInfo& term) { return term.weight != 0 && trained_.count(term.name) > 0; });
   if (trains || EverythingTrains()) return;
   throw InputError(
       "task '" + setting_.task.info().name +
@@ -242,8 +239,8 @@ ContractComparison::Reached ContractComparison::Walk(const Row& row, std::size_t
 // With frozen parameters a carry may lack a graph through no fault of the task's.
 bool ContractComparison::EverythingTrains() const {
   const std::vector<Parameter>& parameters = setting_.model.parameters();
-  return std::all_of(parameters.begin(), parameters.end(),
-                     [](const Parameter& parameter) { return parameter.tensor.requires_grad(); });
+  return std::ranges::all_of(parameters,
+                             [](const Parameter& parameter) { return parameter.tensor.requires_grad(); });
 }
 
 void ContractComparison::CompareGraphs(const Row& row) {

@@ -202,9 +202,8 @@ std::vector<std::string> LearnedItems::Compare(const LoadedTask& task, const Bat
   std::vector<std::string> differences;
   const std::vector<TermInfo>& declared = task.variant().terms;
   for (const auto& [term, learned] : terms_) {
-    const bool counts_otherwise = std::any_of(declared.begin(), declared.end(), [&](const TermInfo& info) {
-      return info.name == term && info.counts_otherwise;
-    });
+    const bool counts_otherwise = std::ranges::any_of(
+        declared, [&](const TermInfo& info) { return info.name == term && info.counts_otherwise; });
     const auto counted = static_cast<double>(one_row.ItemCount(term));
     const bool is_weight = std::abs(counted - learned.weight) <= kWeightShare * learned.weight;
     if (counts_otherwise || !learned.known || learned.items == 0 || counted == learned.items || is_weight)

@@ -26,7 +26,7 @@ bool IsColumn(const std::string& key) { return !key.empty() && key == ColumnKey(
 constexpr double kFirstStep = 1e-7;  // of outputs that are about 1
 
 bool IsOfRows(const ModelSpec& model, std::string_view input) {
-  return std::any_of(model.inputs.begin(), model.inputs.end(), [&](const TensorSpec& declared) {
+  return std::ranges::any_of(model.inputs, [&](const TensorSpec& declared) {
     return declared.name == input && !declared.dimensions.empty() && declared.dimensions[0] == "rows";
   });
 }
@@ -61,12 +61,10 @@ std::optional<double> OtherChange(const std::function<double(double step)>& valu
   // What curvature adds to a bend grows with the step, tenfold here: so it is taken off.
   if (std::abs(10 * bends[0] - bends[1]) / 9 > tolerance) return std::nullopt;
   // A cast that hides the steps, or a gradient that is passed straight through a step function.
-  if (std::all_of(changes.begin(), changes.end(), [](double change) { return change == 0; }))
-    return std::nullopt;
+  if (std::ranges::all_of(changes, [](double change) { return change == 0; })) return std::nullopt;
   const double apart = std::abs(changes[0] - along);
-  const bool agree = std::all_of(changes.begin(), changes.end(), [&](double change) {
-    return std::abs(change - changes[0]) <= kAgreement * apart;
-  });
+  const bool agree = std::ranges::all_of(
+      changes, [&](double change) { return std::abs(change - changes[0]) <= kAgreement * apart; });
   return agree ? std::optional(changes[0]) : std::nullopt;
 }
 
@@ -168,8 +166,8 @@ void LossCheck::Note(const LossRuns& runs) {
   judged_.ran = true, judged_.row_by_row = row_by_row_, judged_.rows = single_.size();
   const auto moves = [](const LossRun& run, const std::string& term) {
     const OutputGradients& gradients = run.GradientsOf(term);
-    return std::any_of(gradients.begin(), gradients.end(),
-                       [](const auto& one) { return one.second.ne(0).any().template item<bool>(); });
+    return std::ranges::any_of(gradients,
+                               [](const auto& one) { return one.second.ne(0).any().template item<bool>(); });
   };
   for (const TermInfo& term : runs.variant().terms) {
     if (term.weight == 0) continue;
@@ -182,7 +180,7 @@ void LossCheck::Note(const LossRuns& runs) {
     }
     if (together || !sums.empty() || !is_finite) judged_.moved.insert(term.name);
     if (!is_finite) judged_.told.insert(term.name);
-    const auto [least, most] = std::minmax_element(sums.begin(), sums.end());
+    const auto [least, most] = std::ranges::minmax_element(sums);
     if (!sums.empty() && *most - *least > kNothing * (std::abs(*most) + std::abs(*least)))
       judged_.told.insert(term.name);
   }
@@ -211,7 +209,7 @@ void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
 // Whether the first two rows have unlike numbers of items of a term.
 bool LossCheck::MayMiscount(const LossRuns& runs) const {
   const std::vector<TermInfo>& terms = runs.variant().terms;
-  return std::any_of(terms.begin(), terms.end(), [&](const TermInfo& term) {
+  return std::ranges::any_of(terms, [&](const TermInfo& term) {
     const std::int64_t first = runs.Items(term.name, 0), second = runs.Items(term.name, 1);
     return term.weight != 0 && !term.counts_otherwise && first > 0 && second > 0 && first != second;
   });

@@ -75,7 +75,7 @@ constexpr char kHonour[] =
 std::int64_t WithSlack(std::int64_t most) { return most + std::max(kSlack, most / kSlackPart); }
 
 bool HoldsLengths(const ModelSpec& model, const std::string& column) {
-  return std::any_of(model.sizes.begin(), model.sizes.end(), [&](const ModelSize& size) {
+  return std::ranges::any_of(model.sizes, [&](const ModelSize& size) {
     const std::string name(size.lengths);
     return !name.empty() && (column == name || column.ends_with("." + name));
   });
@@ -201,9 +201,8 @@ bool LongestRows::IsSame(std::int64_t row) const {
 // Of all rows, and only where one has less of everything than another: rows of two kinds, each with much of
 // what the other lacks, may all be as long as they can be.
 void LongestRows::RefuseIgnored(const RowSizes& plain) {
-  const bool is_unlike = std::any_of(plain.begin(), plain.end(), [](const auto& size) {
-    return size.second.most > WithSlack(size.second.least);
-  });
+  const bool is_unlike = std::ranges::any_of(
+      plain, [](const auto& size) { return size.second.most > WithSlack(size.second.least); });
   if (!is_unlike) return;
   for (std::int64_t i = kFirst; i < rows_.count && is_ignored_; ++i) is_ignored_ = IsSame(i);
   if (!is_ignored_) return;

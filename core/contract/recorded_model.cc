@@ -187,8 +187,7 @@ at::Tensor RecordedModel::OrderBy(std::size_t input, std::int64_t width, const M
 
 at::Tensor RecordedModel::OrderOf(std::string_view output, const std::vector<at::Tensor>& of_rows,
                                   const ModelInputs& inputs) const {
-  const auto declared = std::find_if(spec().outputs.begin(), spec().outputs.end(),
-                                     [&](const TensorSpec& tensor) { return tensor.name == output; });
+  const auto declared = std::ranges::find(spec().outputs, output, &TensorSpec::name);
   if (count_ == 1 || declared == spec().outputs.end() || declared->dimensions.size() == 0) return {};
   if (declared->dimensions[0] == "rows") return {};
   std::int64_t items = 0;

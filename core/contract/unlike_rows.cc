@@ -124,7 +124,7 @@ std::vector<std::int64_t> UnlikeRows::Choose(std::int64_t base, std::int64_t loo
   const auto add_from = [&](std::int64_t begin) {
     for (std::int64_t row = begin; row < std::ssize(rows_) && chosen.size() < most; ++row) {
       const auto shows = [&](const std::string& name) { return IsUnlike(name, base, row); };
-      if (std::none_of(alike.begin(), alike.end(), shows)) continue;
+      if (std::ranges::none_of(alike, shows)) continue;
       chosen.push_back(row);
       drop_shown_by(row);
     }

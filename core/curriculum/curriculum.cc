@@ -7,7 +7,7 @@ namespace medley {
 namespace {
 
 void AddOnce(std::vector<std::string>& tasks, const std::string& task) {
-  if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+  if (std::ranges::find(tasks, task) == tasks.end()) tasks.push_back(task);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ int DecimalsToTell(const ShareChange& share) {
 std::vector<std::string> TasksOfBoth(const Stage& before, const Stage& now) {
   std::vector<std::string> tasks = now.Active();
   for (const std::string& task : before.Active()) {
-    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+    if (std::ranges::find(tasks, task) == tasks.end()) tasks.push_back(task);
   }
   return tasks;
 }

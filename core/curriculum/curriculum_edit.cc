@@ -9,8 +9,7 @@ void CheckWhatStays(ConfigFile& file, const Curriculum& before, const Curriculum
                     const StagePlace& place) {
   const std::string stays = "is the run's and stays \"";
   const bool are_urns = next.order == DrawOrder::kUrn && before.order == DrawOrder::kUrn;  // see WeightsOf
-  if (next.unit != before.unit && !are_urns)
-    file.FailAt({"unit"}, stays + EnumName(before.unit) + "\"");
+  if (next.unit != before.unit && !are_urns) file.FailAt({"unit"}, stays + EnumName(before.unit) + "\"");
   if (next.order != before.order) file.FailAt({"order"}, stays + EnumName(before.order) + "\"");
   for (std::size_t i = 0; i < std::min(place.number + 1, before.stages.size()); ++i) {
     const Stage& old = before.stages[i];

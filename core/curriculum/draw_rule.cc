@@ -43,9 +43,8 @@ void Settle(std::vector<MixerTask>& tasks) {
     if (task.share == 0) rest += std::exchange(task.owed, 0);
   }
   while (rest != 0) {
-    const auto furthest = std::max_element(tasks.begin(), tasks.end(), [&](const auto& a, const auto& b) {
-      return rest > 0 ? a.owed > b.owed : a.owed < b.owed;
-    });
+    const auto furthest = std::ranges::max_element(
+        tasks, [&](const auto& a, const auto& b) { return rest > 0 ? a.owed > b.owed : a.owed < b.owed; });
     const Owed given = rest > 0 ? std::min(rest, -furthest->owed) : std::max(rest, -furthest->owed);
     furthest->owed += given;
     rest -= given;

@@ -59,9 +59,8 @@ void FormTable::AddChanged(const std::string& task, const TaskConfig& settings) 
 }
 
 const Form* FormTable::Find(const std::string& task, const TaskConfig& settings) const {
-  const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const auto& form) {
-    return form.second.task == task && form.second.settings == settings;
-  });
+  const auto found = std::ranges::find_if(
+      forms_, [&](const auto& form) { return form.second.task == task && form.second.settings == settings; });
   return found == forms_.end() ? nullptr : &found->second;
 }
 
@@ -92,7 +91,7 @@ std::vector<Form> FormTable::Named(const Curriculum& curriculum) const {
     for (const std::string& task : DrawnIn(curriculum, i)) {
       const Form& form = Of(curriculum.stages[i], task);
       const auto is_same = [&](const Form& other) { return other.id == form.id; };
-      if (std::none_of(named.begin(), named.end(), is_same)) named.push_back(form);
+      if (std::ranges::none_of(named, is_same)) named.push_back(form);
     }
   }
   return named;

@@ -78,8 +78,7 @@ std::vector<MixerTask> Arrange(const Mixture& mixture, std::vector<MixerTask> ol
   std::vector<MixerTask> tasks;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::string& name = mixture.weights[i].first;
-    const auto known =
-        std::find_if(old.begin(), old.end(), [&](const MixerTask& t) { return t.name == name; });
+    const auto known = std::ranges::find(old, name, &MixerTask::name);
     MixerTask task;
     if (known != old.end()) {
       task = std::move(*known);
@@ -219,7 +218,7 @@ void Mixer::Drop(const std::string& task) {
   std::vector<double> from;
   for (const MixerTask& other : next.tasks)
     from.push_back(other.name == task ? 0 : static_cast<double>(other.from));
-  if (std::any_of(from.begin(), from.end(), [](double share) { return share > 0; })) {
+  if (std::ranges::any_of(from, [](double share) { return share > 0; })) {
     const std::vector<std::int64_t> shares = FixedShares(from);
     for (std::size_t i = 0; i < shares.size(); ++i) next.tasks[i].from = shares[i];
   } else {

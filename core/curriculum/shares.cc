@@ -65,7 +65,7 @@ std::vector<std::int64_t> SharesBetween(const std::vector<std::int64_t>& from,
     shares[i] = std::max<std::int64_t>(1, from[i] + static_cast<std::int64_t>(way >> 32));
     left -= shares[i];
   }
-  *std::max_element(shares.begin(), shares.end()) += left;  // about as many units as there are tasks
+  *std::ranges::max_element(shares) += left;  // about as many units as there are tasks
   return shares;
 }
 
@@ -109,11 +109,11 @@ std::vector<std::int64_t> FixedShares(const std::vector<double>& weights) {
     left -= shares[i];
     remainders.emplace_back(static_cast<double>(shares[i]) - exact, i);
   }
-  std::sort(remainders.begin(), remainders.end());
+  std::ranges::sort(remainders);
   // `left` is at most the number of weights; below 0 where rounding of `exact` or the minimum of 1 took too
   // much.
   for (std::size_t k = 0; left > 0; ++k, --left) ++shares[remainders[k % remainders.size()].second];
-  if (left < 0) *std::max_element(shares.begin(), shares.end()) += left;
+  if (left < 0) *std::ranges::max_element(shares) += left;
   return shares;
 }
 

@@ -102,7 +102,7 @@ class CurriculumCheck {
 
   void RequireTask(const std::string& task, const std::vector<std::string>& tasks, const Path& path,
                    const std::string& problem) {
-    if (task.empty() || std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
+    if (task.empty() || std::ranges::find(tasks, task) != tasks.end()) return;
     file_.FailAt(path, problem + DidYouMean(task, tasks) + " (drawn: " + JoinNames(tasks) + ")");
   }
 

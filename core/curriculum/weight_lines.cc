@@ -142,7 +142,7 @@ class EntryReader {
     } else if (word == kDue) {
       read.due.push_back({.step = CountOf(json, "step"), .text = CheckedText(json, TextSum::kMayBeMissing)});
     } else {
-      const auto known = std::find(kCauses.begin(), kCauses.end(), word);
+      const auto known = std::ranges::find(kCauses, word);
       if (known == kCauses.end()) throw Error("has a cause that this medley does not know, " + word);
       read.entries.push_back(EntryFrom(json, static_cast<Cause>(known - kCauses.begin())));
       read.lines.emplace_back(line);
@@ -282,8 +282,7 @@ WeightLines ContinueWeightLines(std::string_view kept, std::string_view file, co
     } catch (const std::exception&) {  // of a later medley: the end is then never reached
     }
   });
-  const auto edits =
-      static_cast<std::size_t>(std::count_if(tail.read.entries.begin(), tail.read.entries.end(), HasText));
+  const auto edits = static_cast<std::size_t>(std::ranges::count_if(tail.read.entries, HasText));
   if (!tail.ended) read.problem = "was damaged";
   // Those that were due come first of all.
   if (!tail.ended && edits + tail.read.due.size() < read.due.size()) return read;
@@ -296,9 +295,8 @@ WeightLines ContinueWeightLines(std::string_view kept, std::string_view file, co
 bool IsWholeHistory(const std::vector<WeightEntry>& entries) {
   if (entries.empty() || entries.front().cause != Cause::kStart || entries.front().step > 0) return false;
   std::int64_t number = 0;
-  return std::all_of(entries.begin(), entries.end(), [&](const WeightEntry& entry) {
-    return Follows(entry, std::exchange(number, entry.number));
-  });
+  return std::ranges::all_of(
+      entries, [&](const WeightEntry& entry) { return Follows(entry, std::exchange(number, entry.number)); });
 }
 
 }  // namespace medley

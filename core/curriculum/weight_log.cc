@@ -114,8 +114,8 @@ std::optional<std::string> WeightLog::LastText() const {
 }
 
 void WeightLog::GoBackTo(std::int64_t number) {
-  const auto gone = std::find_if(entries_.begin(), entries_.end(),
-                                 [&](const WeightEntry& entry) { return entry.number > number; });
+  const auto gone =
+      std::ranges::find_if(entries_, [&](const WeightEntry& entry) { return entry.number > number; });
   std::vector<DueEdit> due;
   for (auto entry = gone; entry != entries_.end(); ++entry) {
     if (entry->cause == Cause::kEdit) due.push_back({entry->step, entry->text});

@@ -98,7 +98,7 @@ CsvFile::CsvFile(const std::filesystem::path& file, char separator)
 }
 
 std::size_t CsvFile::Column(std::string_view name) const {
-  const auto found = std::find(columns_.begin(), columns_.end(), name);
+  const auto found = std::ranges::find(columns_, name);
   if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
   throw InputError(Place(0) + ": no column '" + Printable(name) + "'" + DidYouMean(name, columns_) +
                    " (columns: " + JoinNames(columns_) + ")");

@@ -119,9 +119,8 @@ void DataRules::NoteByPlace(const std::string& task, const std::string& rows) {
 HeldOutShare DataRules::ShareOf(const HeldOutItems& asked, std::int64_t items) const {
   const auto find = [&](const DataRules& rules, auto is_it) -> const HeldOutShare* {
     const std::vector<HeldOutShare>& shares = rules.SharesOf(asked.task);
-    const auto found = std::find_if(shares.begin(), shares.end(), [&](const HeldOutShare& share) {
-      return share.asked == asked.asked && is_it(share);
-    });
+    const auto found = std::ranges::find_if(
+        shares, [&](const HeldOutShare& share) { return share.asked == asked.asked && is_it(share); });
     return found == shares.end() ? nullptr : &*found;
   };
   const auto has_its_files = [&](const HeldOutShare& share) { return share.files == asked.files; };
@@ -170,7 +169,7 @@ DividedItems DataRules::Divide(const HeldOutItems& asked, std::span<const std::u
 
 void DataRules::Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOutShare& now) {
   std::vector<HeldOutShare>& own = shares_[asked.task];
-  const auto place = std::find_if(own.begin(), own.end(), [&](const HeldOutShare& known) {
+  const auto place = std::ranges::find_if(own, [&](const HeldOutShare& known) {
     return known.asked == share.asked && known.files == share.files;
   });
   const HeldOutShare before = share;

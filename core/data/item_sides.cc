@@ -60,8 +60,7 @@ std::string WordOf(std::uint64_t hash) {
 
 std::int64_t CountHeldOut(const HeldOutShare& share, std::span<const std::uint64_t> hashes) {
   const SideOf side(share);
-  return std::count_if(hashes.begin(), hashes.end(),
-                       [&](std::uint64_t hash) { return side(hash) == Split::kHeldOut; });
+  return std::ranges::count_if(hashes, [&](std::uint64_t hash) { return side(hash) == Split::kHeldOut; });
 }
 
 std::optional<std::uint64_t> Nearest(const HeldOutShare& share, std::span<const std::uint64_t> hashes) {
@@ -120,7 +119,7 @@ SeenItems SeenBefore(const EarlierItems& from, const HeldOutItems& asked, const 
   const SideOf side(share);
   std::vector<bool> held_out;
   for (const std::uint64_t hash : hashes) held_out.push_back(side(hash) == Split::kHeldOut);
-  const std::int64_t all = std::count(held_out.begin(), held_out.end(), true);
+  const std::int64_t all = std::ranges::count(held_out, true);
   const auto option = task->second.options.find(asked.option.substr(asked.option.rfind('.') + 1));
   const double before = option == task->second.options.end() ? 0 : option->second;
   const std::string of = "of the " + std::to_string(all) + " items that are held out now ";

@@ -39,8 +39,7 @@ std::string Footnotes(const Advice& advice) {
   std::string text = "rows: of one forward; accumulation: so many forwards make a step";
   if (advice.waiting > 0)
     text += "; in all: with " + FormatBytes(advice.waiting) + " of rows that wait beside the peak";
-  if (std::any_of(advice.tasks.begin(), advice.tasks.end(),
-                  [](const TaskAdvice& task) { return task.is_measured; }))
+  if (std::ranges::any_of(advice.tasks, [](const TaskAdvice& task) { return task.is_measured; }))
     text += "; * measured";
   text += ".";
   if (advice.ranks > 1)
@@ -57,7 +56,7 @@ std::string NameOf(const FormId& form, const NamesOfForms& names) {
 
 std::size_t Advice::changed() const {
   return static_cast<std::size_t>(
-      std::count_if(tasks.begin(), tasks.end(), [](const TaskAdvice& task) { return !task.as_configured; }));
+      std::ranges::count_if(tasks, [](const TaskAdvice& task) { return !task.as_configured; }));
 }
 
 Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
@@ -138,8 +137,8 @@ FitVerdict VerdictOf(const Advice& advice) {
 
 FitVerdict VerdictOf(const DoesNotFit& refusal, bool rows_wait) {
   const auto& all = refusal.refusals();
-  const auto worst = std::max_element(
-      all.begin(), all.end(), [](const Refusal& a, const Refusal& b) { return a.missing < b.missing; });
+  const auto worst =
+      std::ranges::max_element(all, [](const Refusal& a, const Refusal& b) { return a.missing < b.missing; });
   return {.form = worst->form,
           .evaluates = worst->of_evaluation,
           .missing = worst->missing,

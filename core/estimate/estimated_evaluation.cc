@@ -23,7 +23,7 @@ namespace {
 
 // An input that comes several times is encoded by itself, and shared by its key.
 bool IsEncoded(const ModelSpec& spec, const ModelInput& input) {
-  return std::any_of(spec.inputs.begin(), spec.inputs.end(), [&](const TensorSpec& declared) {
+  return std::ranges::any_of(spec.inputs, [&](const TensorSpec& declared) {
     return declared.name == input.name && !declared.times.empty();
   });
 }

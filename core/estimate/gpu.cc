@@ -68,7 +68,7 @@ std::vector<std::string> NamesOf(const std::vector<Gpu>& gpus) {
 
 const Gpu* FindNamed(const std::vector<Gpu>& gpus, std::string_view name) {
   const auto found =
-      std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return Plain(gpu.name) == Plain(name); });
+      std::ranges::find_if(gpus, [&](const Gpu& gpu) { return Plain(gpu.name) == Plain(name); });
   return found == gpus.end() ? nullptr : &*found;
 }
 
@@ -129,7 +129,7 @@ std::vector<Gpu> ReadGpus(const std::filesystem::path& directory) {
   for (const auto& path : ListDirectory(directory)) {
     if (path.extension() == ".json") gpus.push_back(ReadGpu(path));
   }
-  std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
+  std::ranges::sort(gpus, [](const Gpu& a, const Gpu& b) {
     return std::pair(a.usable(), a.name) < std::pair(b.usable(), b.name);
   });
   return gpus;

@@ -65,8 +65,7 @@ std::vector<std::string> AsAbove(const GpuFit& fit) {
 }  // namespace
 
 bool GpuFit::fits() const {
-  return room >= 0 &&
-         std::all_of(tasks.begin(), tasks.end(), [](const TaskOnGpu& task) { return task.room >= 0; });
+  return room >= 0 && std::ranges::all_of(tasks, [](const TaskOnGpu& task) { return task.room >= 0; });
 }
 
 GpuFit FitOn(const Estimate& estimate, const Gpu& gpu) {
@@ -106,8 +105,8 @@ NamesOfForms FormNames(const FormTable& forms, const Curriculum& curriculum) {
 
 std::string CountOfFits(const std::vector<GpuFit>& fits) {
   const auto takes = [](const GpuFit& fit) { return fit.fits(); };
-  const auto count = std::count_if(fits.begin(), fits.end(), takes);
-  const auto smallest = std::find_if(fits.begin(), fits.end(), takes);
+  const auto count = std::ranges::count_if(fits, takes);
+  const auto smallest = std::ranges::find_if(fits, takes);
   if (fits.size() == 1)
     return fits[0].gpu.name + (count == 1 ? " takes every task." : " does not take every task.");
   if (count == 0) return "None of " + std::to_string(fits.size()) + " GPUs takes every task.";

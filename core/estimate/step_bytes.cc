@@ -113,7 +113,7 @@ class Walk {
     for (const std::string& name : names) {
       for (std::size_t i = index + 1; i < task_.passes.size(); ++i) {
         const std::vector<std::string>& images = task_.passes[i].images;
-        if (std::find(images.begin(), images.end(), name) == images.end()) continue;
+        if (std::ranges::find(images, name) == images.end()) continue;
         read.push_back(name);
         break;
       }
@@ -237,7 +237,7 @@ class Walk {
       const auto readers = readers_.find(image);
       return readers == readers_.end() || readers->second < 2;
     };
-    return std::find_if(pass.images.begin(), pass.images.end(), is_alone) - pass.images.begin();
+    return std::ranges::find_if(pass.images, is_alone) - pass.images.begin();
   }
 
   ForwardShape ShapeOf(const PassShape& pass, bool with_graph) const {
@@ -259,8 +259,8 @@ class Walk {
   }
 
   std::int64_t Carried(const std::vector<std::string>& names) const {
-    const auto carried = std::count_if(names.begin(), names.end(),
-                                       [&](const std::string& name) { return carries_.count(name) > 0; });
+    const auto carried =
+        std::ranges::count_if(names, [&](const std::string& name) { return carries_.count(name) > 0; });
     return static_cast<std::int64_t>(carried) * task_.picture_bytes * rows_;
   }
 
@@ -311,7 +311,7 @@ std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
   const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
   const auto passes = static_cast<std::int64_t>(task.passes.size());
   if (!TraitsOf(mode).repeats_makers) return passes;
-  return passes + std::count_if(task.passes.begin(), task.passes.end(), makes_carry);
+  return passes + std::ranges::count_if(task.passes, makes_carry);
 }
 
 }  // namespace medley

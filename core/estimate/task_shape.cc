@@ -39,7 +39,7 @@ class PassWithoutModel : public PassContext {
   at::Tensor Constant(std::string_view name) override { return task_.Constant(name, at::kCPU); }
   at::Tensor Pixels(std::string_view column) override {
     std::vector<std::string>& used = pass_->pictures;
-    if (std::find(used.begin(), used.end(), column) == used.end()) used.emplace_back(column);
+    if (std::ranges::find(used, column) == used.end()) used.emplace_back(column);
     return images_.Pixels(column);
   }
   ModelInput Image(std::string_view name) override {

@@ -90,7 +90,7 @@ class RowsDigest {
     const auto is_picture = [](const auto& column) {
       return column.second.scalar_type() == at::kByte && column.first.find('.') == std::string::npos;
     };
-    const bool has_picture = std::any_of(rows.columns().begin(), rows.columns().end(), is_picture);
+    const bool has_picture = std::ranges::any_of(rows.columns(), is_picture);
     for (const auto& column : rows.columns()) {
       if (has_picture && !is_picture(column)) continue;
       const at::Tensor values = column.second.contiguous();
@@ -134,7 +134,7 @@ std::map<std::string, Figure> Figures(const Outcomes& outcomes, const RowItems& 
   for (const auto& [name, figure] : outcomes.figures) {
     const std::vector<double>& rows = figure.rows;
     figures[name] = {.value = MeanInterval(rows, RangeOf(figure.low, figure.high), items),
-                     .rows = std::count_if(rows.begin(), rows.end(), [](double x) { return !std::isnan(x); }),
+                     .rows = std::ranges::count_if(rows, [](double x) { return !std::isnan(x); }),
                      .items = ItemCount(rows, items)};
   }
   return figures;
@@ -169,8 +169,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   for (const auto& [name, values] : outcomes.trivial) score.trivial[name] = MeanOf(values);
   score.figures = Figures(outcomes, score.row_items);
   score.rows = setting.rows;
-  score.unscored =
-      std::count_if(outcomes.score.begin(), outcomes.score.end(), [](double one) { return std::isnan(one); });
+  score.unscored = std::ranges::count_if(outcomes.score, [](double one) { return std::isnan(one); });
   score.items = ItemCount(outcomes.score, score.row_items);
   score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);

@@ -32,7 +32,7 @@ ScoreDifference Compare(const TaskScore& score, const TaskScore& other) {
       .value = score.score.value,
       .other = other.score.value,
       .difference = PairedInterval(score.row_scores, other.row_scores, score.range, score.row_items),
-      .rows = std::count_if(differences.begin(), differences.end(), [](double x) { return !std::isnan(x); }),
+      .rows = std::ranges::count_if(differences, [](double x) { return !std::isnan(x); }),
       .items = ItemCount(differences, score.row_items)};
   const Interval& difference = compared.difference;
   if (difference.low > 0 || difference.high < 0) {  // false where an end is NaN

@@ -26,7 +26,7 @@ class BlockCounts {
       slot.extra.store(0);
     }
     std::erase_if(sizes, [](std::int64_t size) { return size <= 0; });
-    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    std::ranges::sort(sizes, std::greater<>());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     if (sizes.size() > kMost) sizes.resize(kMost);
     for (const std::int64_t size : sizes) Find(size).size.store(size);

@@ -21,7 +21,7 @@ constexpr double kFewSteps = 100;              // left until memory is used up: 
 std::string WhoRan(const StepMemory& memory) {
   std::vector<std::string> tasks;
   for (const DrawMemory& draw : memory.draws) {
-    if (std::find(tasks.begin(), tasks.end(), draw.task) == tasks.end()) tasks.push_back(draw.task);
+    if (std::ranges::find(tasks, draw.task) == tasks.end()) tasks.push_back(draw.task);
   }
   if (tasks.empty()) return "no task ran";
   std::string text = tasks.size() == 1 ? "task " : "tasks ";
@@ -32,8 +32,8 @@ std::string WhoRan(const StepMemory& memory) {
 
 std::string OnlyTask(const StepMemory& memory) {
   const auto& draws = memory.draws;
-  const bool alone = std::all_of(draws.begin(), draws.end(),
-                                 [&](const DrawMemory& draw) { return draw.task == draws.front().task; });
+  const bool alone =
+      std::ranges::all_of(draws, [&](const DrawMemory& draw) { return draw.task == draws.front().task; });
   return alone && !draws.empty() ? draws.front().task : "";
 }
 

@@ -136,7 +136,7 @@ void ProductWorkspace::AddTo(ForwardPart& part) const {
 
 ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
   ProductWorkspace most;
-  const auto computes = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+  const auto computes = std::ranges::find_if(parameters, [](const Parameter& parameter) {
     return at::isFloatingType(parameter.tensor.scalar_type());
   });
   if (computes != parameters.end()) most.dtype = computes->tensor.scalar_type();  // as FloatTypeOf

@@ -21,7 +21,7 @@ Adapters AdaptersOf(const LoraConfig& lora, const Tokenizer* tokenizer, at::Scal
     const std::vector<std::int64_t> added = tokenizer->AddedIds();
     tokens.insert(tokens.end(), added.begin(), added.end());
   }
-  std::sort(tokens.begin(), tokens.end());
+  std::ranges::sort(tokens);
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   return adapters;
 }

@@ -11,12 +11,12 @@ namespace medley {
 namespace {
 
 bool Gives(const ModelSpec& spec, std::string_view output) {
-  return std::any_of(spec.outputs.begin(), spec.outputs.end(),
-                     [&](const TensorSpec& declared) { return declared.name == output; });
+  return std::ranges::any_of(spec.outputs,
+                             [&](const TensorSpec& declared) { return declared.name == output; });
 }
 
 bool AsksFor(const WantedOutputs& wanted, std::string_view output) {
-  return std::find(wanted.begin(), wanted.end(), output) != wanted.end();
+  return std::ranges::find(wanted, output) != wanted.end();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 template <typename Items>
 auto Found(const Items& items, std::string_view name) {
-  const auto found = std::find_if(items.begin(), items.end(), [&](const auto& i) { return i.name == name; });
+  const auto found = std::ranges::find_if(items, [&](const auto& i) { return i.name == name; });
   return found == items.end() ? nullptr : &*found;
 }
 

@@ -67,8 +67,7 @@ void ParameterSet::CopyStart(const std::string& from, const std::string& to) {
     if (!copy.name.starts_with(to)) continue;
     any = true;
     const std::string name = from + copy.name.substr(to.size());
-    const auto start = std::find_if(list_.begin(), list_.end(),
-                                    [&](const Parameter& parameter) { return parameter.name == name; });
+    const auto start = std::ranges::find(list_, name, &Parameter::name);
     if (start == list_.end() || start->tensor.sizes() != copy.tensor.sizes())
       throw Error("the parameter '" + copy.name + "' cannot start as '" + name +
                   "': there is none of its shape");

@@ -9,9 +9,7 @@
 namespace medley {
 
 double ValueAt(const Curve& curve, std::int64_t step) {
-  const auto after =
-      std::upper_bound(curve.begin(), curve.end(), step,
-                       [](std::int64_t at, const CurvePoint& point) { return at < point.step; });
+  const auto after = std::ranges::upper_bound(curve, step, {}, &CurvePoint::step);
   return after == curve.begin() ? 0 : std::prev(after)->value;
 }
 
@@ -24,7 +22,7 @@ Curve Thinned(const Curve& curve, std::size_t stretches) {
     const auto end = curve.begin() + static_cast<std::ptrdiff_t>((i + 1) * curve.size() / stretches);
     std::array kept = {begin, std::min_element(begin, end, below), std::max_element(begin, end, below),
                        end - 1};
-    std::sort(kept.begin(), kept.end());
+    std::ranges::sort(kept);
     for (const auto& point : kept) {
       if (thin.empty() || thin.back().step < point->step) thin.push_back(*point);
     }

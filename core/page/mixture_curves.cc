@@ -16,8 +16,8 @@ std::int64_t StepOf(const ordered_json& mark) { return mark["step"].get<std::int
 
 // The last one before a step; null: none.
 const ordered_json* LastBefore(const std::vector<const ordered_json*>& marks, std::int64_t step) {
-  const auto at = std::partition_point(marks.begin(), marks.end(),
-                                       [&](const ordered_json* mark) { return StepOf(*mark) < step; });
+  const auto at =
+      std::ranges::partition_point(marks, [&](const ordered_json* mark) { return StepOf(*mark) < step; });
   return at == marks.begin() ? nullptr : *std::prev(at);
 }
 

@@ -180,7 +180,7 @@ std::map<std::string, Curve> AmountsOf(const RunLogs& logs, const json& unit, co
 ordered_json TasksNow(const RunLogs& logs, const std::vector<ordered_json>& marks, const ordered_json& unit,
                       const ordered_json& tasks) {
   const bool is_charged = unit == "tokens" || unit == "passes";
-  const bool is_known = !is_charged || std::all_of(tasks.begin(), tasks.end(), [&](const ordered_json& task) {
+  const bool is_known = !is_charged || std::ranges::all_of(tasks, [&](const ordered_json& task) {
     return logs.drawn().count(task["name"].get<std::string>()) == 0 || task.contains("charge");
   });
   const auto shares =
@@ -284,8 +284,9 @@ ordered_json RunData(const fs::path& run) {
   const bool has_unit = unit.is_string() && !unit.get_ref<const std::string&>().empty();
   const std::optional<Curriculum> curriculum = CurriculumOf(run);
   page["unit"] =
-      has_unit ? unit
-               : json(EnumName(curriculum ? curriculum->unit : ShareUnit::kRows));  // an older medley said none
+      has_unit
+          ? unit
+          : json(EnumName(curriculum ? curriculum->unit : ShareUnit::kRows));  // an older medley said none
   page["memory"] = MemoryOf(plan, receipt);
   const auto stages_of_forms = StagesOfForms(run);
   for (ordered_json& form : page["memory"]["forms"])
@@ -297,8 +298,7 @@ ordered_json RunData(const fs::path& run) {
   std::vector<ordered_json> marks = logs.marks();
   const std::string stage = AddWeightMarks(run, curriculum, logs.step(), DrawsIn(logs), marks);
   AddResumes(record, marks);
-  std::stable_sort(marks.begin(), marks.end(),
-                   [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
+  std::ranges::stable_sort(marks, [](const auto& a, const auto& b) { return a["step"] < b["step"]; });
   PutProgress(run, logs, config, record, page);
   page["now"] = TasksNow(logs, marks, page["unit"], page["tasks"]);
   page["now"]["stage"] = stage;

@@ -42,7 +42,7 @@ void RunLogs::PutCurves(ordered_json& page) const {
 double RunLogs::SecondsOfAStep() const {
   if (step_seconds_.empty()) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> sorted = step_seconds_;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   return sorted[sorted.size() / 2];
 }
 

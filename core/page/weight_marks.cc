@@ -16,8 +16,7 @@ using nlohmann::ordered_json;
 
 Ramp RampInto(const std::optional<Curriculum>& curriculum, const std::string& stage) {
   if (!curriculum) return {};
-  const auto found = std::find_if(curriculum->stages.begin(), curriculum->stages.end(),
-                                  [&](const Stage& one) { return one.name == stage; });
+  const auto found = std::ranges::find(curriculum->stages, stage, &Stage::name);
   return found == curriculum->stages.end() ? Ramp{} : found->ramp;
 }
 

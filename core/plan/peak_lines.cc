@@ -19,7 +19,7 @@ std::int64_t Times(std::int64_t rows, std::int64_t bytes, std::int64_t per_rows)
 }  // namespace
 
 PeakLines::PeakLines(std::vector<Probe> probes) {
-  std::sort(probes.begin(), probes.end(), [](const Probe& a, const Probe& b) {
+  std::ranges::sort(probes, [](const Probe& a, const Probe& b) {
     return a.rows != b.rows ? a.rows < b.rows : a.bytes < b.bytes;
   });
   std::int64_t highest = 0;
@@ -34,8 +34,7 @@ std::int64_t PeakLines::At(std::int64_t rows) const {
   assert(!probes_.empty());
   if (rows <= 0) return 0;
   if (rows > probes_.back().rows) return Above(rows);
-  const auto right =
-      std::find_if(probes_.begin(), probes_.end(), [&](const Probe& probe) { return probe.rows >= rows; });
+  const auto right = std::ranges::find_if(probes_, [&](const Probe& probe) { return probe.rows >= rows; });
   if (right == probes_.begin() || right->rows == rows) return right->bytes;
   const Probe& left = *(right - 1);
   return left.bytes + Times(rows - left.rows, right->bytes - left.bytes, right->rows - left.rows);

@@ -174,8 +174,7 @@ class Planning {
   static bool Confirmed(const Choice& choice) {
     const std::vector<Probe>& probes =
         choice.micro_rows < choice.rows ? choice.mode->pieces : choice.mode->whole;
-    return std::any_of(probes.begin(), probes.end(),
-                       [&](const Probe& probe) { return probe.rows == choice.micro_rows; });
+    return std::ranges::any_of(probes, [&](const Probe& probe) { return probe.rows == choice.micro_rows; });
   }
 
   const Profile& profile_;
@@ -198,7 +197,7 @@ std::vector<PlanSetting> TreatmentsOfTables(const std::vector<TaskRequest>& requ
 
 bool AllFit(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting) {
   const std::vector<PlanSetting> treatments = TreatmentsOfTables(requests, setting);
-  return std::any_of(treatments.begin(), treatments.end(), [&](const PlanSetting& treatment) {
+  return std::ranges::any_of(treatments, [&](const PlanSetting& treatment) {
     std::vector<Refused> refused;
     const Planning planning(profile, requests, treatment);
     planning.Make(refused);
@@ -228,8 +227,7 @@ std::int64_t Missing(const DoesNotFit& refusal) {
 }  // namespace
 
 const PlannedTask* Plan::Find(const FormId& form) const {
-  const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const PlannedTask& e) { return e.form == form; });
+  const auto found = std::ranges::find(entries, form, &PlannedTask::form);
   return found == entries.end() ? nullptr : &*found;
 }
 

@@ -145,8 +145,8 @@ std::string PlanInALine(const Plan& plan, std::size_t tasks) {
   }
   std::vector<std::string> modes;
   for (const ModeTraits& mode : kModes) {
-    if (std::any_of(plan.entries.begin(), plan.entries.end(),
-                    [&](const PlannedTask& entry) { return entry.way.mode == mode.mode; }))
+    if (std::ranges::any_of(plan.entries,
+                            [&](const PlannedTask& entry) { return entry.way.mode == mode.mode; }))
       modes.emplace_back(mode.name);
   }
   text += ", " + JoinNames(modes, " or ") + ", " + (fewest < most ? std::to_string(fewest) + " to " : "") +

@@ -33,7 +33,7 @@ std::vector<std::int64_t> Kinds(const Batch& batch) {
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < batch.size() && shapes.size() <= kMostKinds; ++row) {
     Shape shape = ShapeOf(batch, row);
-    if (std::find(shapes.begin(), shapes.end(), shape) != shapes.end()) continue;
+    if (std::ranges::find(shapes, shape) != shapes.end()) continue;
     shapes.push_back(std::move(shape));
     rows.push_back(row);
   }

@@ -43,7 +43,7 @@ std::string Words(const LoadedTask& task, const Execution& plan, std::int64_t ro
 template <typename Measurement>
 void Insert(std::vector<Measurement>& all, Measurement one) {
   const auto after =
-      std::find_if(all.begin(), all.end(), [&](const Measurement& other) { return other.rows >= one.rows; });
+      std::ranges::find_if(all, [&](const Measurement& other) { return other.rows >= one.rows; });
   if (after != all.end() && after->rows == one.rows) {
     *after = one;
   } else {

@@ -46,8 +46,8 @@ ordered_json ToJson(const ModeProfile& mode) {
 
 template <typename Row>
 void RequireRising(const std::vector<Row>& rows, const char* name) {
-  const auto falls = std::adjacent_find(rows.begin(), rows.end(),
-                                        [](const Row& a, const Row& b) { return a.rows >= b.rows; });
+  const auto falls =
+      std::ranges::adjacent_find(rows, [](const Row& a, const Row& b) { return a.rows >= b.rows; });
   if (falls != rows.end())
     throw std::out_of_range(std::string(name) + " has " + std::to_string((falls + 1)->rows) + " rows after " +
                             std::to_string(falls->rows));
@@ -190,8 +190,7 @@ ModeProfile* TaskProfile::Find(const Way& way) {
 }
 
 const ModeProfile* TaskProfile::Find(const Way& way) const {
-  const auto found =
-      std::find_if(modes.begin(), modes.end(), [&](const ModeProfile& mode) { return mode.way == way; });
+  const auto found = std::ranges::find(modes, way, &ModeProfile::way);
   return found == modes.end() ? nullptr : &*found;
 }
 
@@ -237,7 +236,7 @@ std::string KeyDifferences(const ordered_json& before, const ordered_json& now) 
   for (const ordered_json* key : {&before, &now}) {
     if (!key->is_object()) continue;
     for (const auto& [name, value] : key->items()) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
   std::string text;

@@ -31,7 +31,7 @@ Plan OfWholeDraws(Plan parts, const std::vector<TaskRequest>& asked, std::int64_
   if (ranks == 1) return parts;
   for (PlannedTask& entry : parts.entries) {
     const auto request =
-        std::find_if(asked.begin(), asked.end(), [&](const auto& one) { return one.form.id == entry.form; });
+        std::ranges::find_if(asked, [&](const auto& one) { return one.form.id == entry.form; });
     if (request == asked.end()) continue;
     SetRows(request->rows > 0 ? request->rows : std::min(kMostDrawRows, ranks * entry.rows),
             OperationsOfARow(entry).value_or(0), entry);

@@ -73,8 +73,8 @@ Table TableOf(const StageAccount& stage, const Losses& losses) {
   const bool has_own = HasOwnColumn(stage.unit);
   if (has_own) header.insert(header.begin() + kPlace, "declared " + stage.unit);
   if (!losses.empty()) header.insert(header.begin() + 1, "loss, smoothed");
-  const bool has_items = std::any_of(stage.tasks.begin(), stage.tasks.end(),
-                                     [](const auto& task) { return task.second.items > 0; });
+  const bool has_items =
+      std::ranges::any_of(stage.tasks, [](const auto& task) { return task.second.items > 0; });
   if (has_items) header.emplace_back("times through");
   Table table(std::move(header));
   table.Spares({"tokens run", "forwards", "draws", "seconds", "rows"});

@@ -114,8 +114,8 @@ std::partial_ordering TaskPlanner::Compare(const Choice& a, const Choice& b) con
 }
 
 bool TaskPlanner::AllAreCounted() const {
-  return std::all_of(profile_.modes.begin(), profile_.modes.end(),
-                     [&](const ModeProfile& mode) { return !Admits(mode) || !mode.work.empty(); });
+  return std::ranges::all_of(profile_.modes,
+                             [&](const ModeProfile& mode) { return !Admits(mode) || !mode.work.empty(); });
 }
 
 // Less is less work. Where not all were counted no count is compared: the order of the modes would decide.

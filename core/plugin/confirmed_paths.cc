@@ -114,7 +114,7 @@ std::vector<fs::path> ConfirmPlugins(const NamedPlugins& named, const fs::path& 
   std::vector<fs::path> strange;
   for (const fs::path& path : of_config) {
     const fs::path real = RealPath(path);
-    const bool is_named = std::any_of(searched.begin(), searched.end(), [&](const fs::path& other) {
+    const bool is_named = std::ranges::any_of(searched, [&](const fs::path& other) {
       return RealPath(other) == real || RealPath(other) == real.parent_path();
     });
     if (!real.empty() && !named.allow_config && !is_named && !confirmed.Has(real)) strange.push_back(real);
@@ -123,7 +123,7 @@ std::vector<fs::path> ConfirmPlugins(const NamedPlugins& named, const fs::path& 
   for (const fs::path& of : of_config) {
     const fs::path real = RealPath(of);  // what was confirmed, wherever a link leads by and by
     const fs::path& path = real.empty() ? of : real;
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
   }
   if (named.remember) confirmed.Add(named.allow_config ? paths : named.paths);
   return paths;

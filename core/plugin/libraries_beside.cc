@@ -47,13 +47,13 @@ std::vector<fs::path> LibrariesBeside(const fs::path& of) {
         std::error_code error;
         const fs::path library = fs::canonical(directory / name, error);
         if (error) continue;
-        if (std::find(found.begin(), found.end(), library) == found.end())
+        if (std::ranges::find(found, library) == found.end())
           found.push_back(library), waiting.push_back(library);
         break;
       }
     }
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -52,7 +52,7 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskConfig& settings) {
 }
 
 bool ReadsFiles(const TaskInfo& info, const OptionValues& options) {
-  return std::any_of(info.options.begin(), info.options.end(), [&](const OptionInfo& option) {
+  return std::ranges::any_of(info.options, [&](const OptionInfo& option) {
     return option.kind == OptionKind::kPath && !std::get<std::string>(options.at(option.name)).empty();
   });
 }

@@ -34,7 +34,7 @@ std::string SecondCopy(const ElfFile& elf) {
   for (const std::string& name : elf.needed) {
     const bool ours =
         name.starts_with("libtorch") || name.starts_with("libc10") || name.starts_with("libmedley");
-    const bool optional = std::find(kOptional.begin(), kOptional.end(), name) != kOptional.end();
+    const bool optional = std::ranges::find(kOptional, name) != kOptional.end();
     if (!ours || optional || name.find('/') != std::string::npos) continue;
     if (void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) {
       dlclose(handle);

@@ -143,7 +143,7 @@ std::vector<fs::path> Candidates(const fs::path& where) {
   for (const fs::directory_entry& entry : fs::directory_iterator(where)) {
     if (entry.path().extension() == ".so") files.push_back(entry.path());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

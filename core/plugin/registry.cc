@@ -39,7 +39,7 @@ void Registry::Take(PluginFile file, std::size_t first_of_directory) {
   const auto same = [&](const PluginFile& other) {
     return other.identity.device == file.identity.device && other.identity.inode == file.identity.inode;
   };
-  if (std::any_of(files_.begin(), files_.end(), same)) return;
+  if (std::ranges::any_of(files_, same)) return;
 
   std::vector<std::string> tasks, models;
   for (const TaskInfo& task : file.tasks) tasks.push_back(task.name);
@@ -92,7 +92,7 @@ void Registry::RequireNamed() const {
 std::vector<std::string> Registry::Choices(const std::vector<std::string>& tasks) const {
   std::vector<std::string> lines;
   for (const ShadowedTask& task : shadowed_) {
-    if (std::find(tasks.begin(), tasks.end(), task.task) == tasks.end()) continue;
+    if (std::ranges::find(tasks, task.task) == tasks.end()) continue;
     lines.push_back("the task " + task.task + " comes from " + Printable(task.used.string()) + ", not from " +
                     Printable(task.other.string()));
   }

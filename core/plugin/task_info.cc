@@ -44,7 +44,7 @@ std::string OptionInfo::Problem(const OptionValue& found) const {
   const bool good = kind == OptionKind::kNumber   ? number != nullptr && *number >= low && *number <= high
                     : kind == OptionKind::kSwitch ? std::holds_alternative<bool>(found)
                     : kind == OptionKind::kWord
-                        ? word != nullptr && std::find(words.begin(), words.end(), *word) != words.end()
+                        ? word != nullptr && std::ranges::find(words, *word) != words.end()
                         : word != nullptr && !word->empty();
   if (good) return "";
   return "expected " + Allowed() + (summary.empty() ? "" : " (" + summary + ")") + ", found " +
@@ -66,14 +66,12 @@ facts::Task<facts::Read> TaskInfo::AsDeclared() const {
 }
 
 const OptionInfo* TaskInfo::FindOption(std::string_view option) const {
-  const auto found =
-      std::find_if(options.begin(), options.end(), [&](const OptionInfo& o) { return o.name == option; });
+  const auto found = std::ranges::find(options, option, &OptionInfo::name);
   return found == options.end() ? nullptr : &*found;
 }
 
 const VariantInfo* TaskInfo::FindVariant(std::string_view variant) const {
-  const auto found =
-      std::find_if(variants.begin(), variants.end(), [&](const VariantInfo& v) { return v.name == variant; });
+  const auto found = std::ranges::find(variants, variant, &VariantInfo::name);
   return found == variants.end() ? nullptr : &*found;
 }
 

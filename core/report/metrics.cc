@@ -173,7 +173,7 @@ std::vector<std::string> Columns(std::vector<std::string> tasks, const std::vect
   for (const PastStep& step : past) {
     for (const auto& [task, loss] : step.losses) {
       if (tasks.size() >= kMostColumns) return tasks;
-      if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+      if (std::ranges::find(tasks, task) == tasks.end()) tasks.push_back(task);
     }
   }
   return tasks;

@@ -38,8 +38,8 @@ std::string ShortNumber(double value) {
 std::string DataWaitWords(double share, const std::map<std::string, double>& waits,
                           std::int64_t data_threads) {
   if (!(share >= kMuchWaiting) || waits.empty()) return "";
-  const auto longest = std::max_element(waits.begin(), waits.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto longest =
+      std::ranges::max_element(waits, [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto percent = static_cast<int>(std::lround(100 * std::min(share, 1.0)));
   std::string words = std::to_string(percent) + " % waiting for data (" + longest->first + ")";
   // Threads sample at once; without any, the trainer's samples between its steps.
@@ -162,7 +162,7 @@ std::string Progress::RankWords() const {
 std::string Progress::LongLosses() const {
   std::string line = "step " + std::to_string(step_) + "/" + std::to_string(total_) + ":";
   std::vector<std::string> tasks = Shown();
-  std::sort(tasks.begin(), tasks.end());
+  std::ranges::sort(tasks);
   for (const std::string& task : tasks) {
     line += "  " + task + " " + FormatNumber(losses_.Of(task));
     if (const auto score = scores_.find(task); score != scores_.end())
@@ -180,7 +180,7 @@ std::string Progress::ShortTask(const std::string& task) const {
 std::string Progress::ShortLosses() const {
   std::string line = std::to_string(step_) + "/" + std::to_string(total_);
   std::vector<std::string> tasks = Shown();
-  std::sort(tasks.begin(), tasks.end());
+  std::ranges::sort(tasks);
   for (const std::string& task : tasks) line += ShortTask(task);
   return line;
 }

@@ -10,7 +10,7 @@ void RankWork::Add(const std::vector<double>& work, double kept) {
   if (work.empty()) return;
   work_.resize(work.size());
   for (std::size_t rank = 0; rank < work.size(); ++rank) work_[rank] = kept * work_[rank] + work[rank];
-  longest_ = kept * longest_ + *std::max_element(work.begin(), work.end());
+  longest_ = kept * longest_ + *std::ranges::max_element(work);
 }
 
 double RankWork::Waited() const {
@@ -19,7 +19,7 @@ double RankWork::Waited() const {
 }
 
 std::size_t RankWork::Slowest() const {
-  return static_cast<std::size_t>(std::max_element(work_.begin(), work_.end()) - work_.begin());
+  return static_cast<std::size_t>(std::ranges::max_element(work_) - work_.begin());
 }
 
 std::string RankWork::Words(double in_all) const {

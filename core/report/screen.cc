@@ -73,8 +73,7 @@ void ShowWide() { is_wide = true; }
 bool IsWide() { return is_wide; }
 
 std::size_t TextWidth(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string Wrapped(const std::string& text, std::size_t columns, std::size_t hang) {

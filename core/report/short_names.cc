@@ -27,7 +27,7 @@ std::vector<std::string> NamesFor(const std::string& task) {
 }  // namespace
 
 bool ShortNames::IsFree(const std::string& name, const std::string& task) const {
-  return std::all_of(names_.begin(), names_.end(), [&](const auto& other) {
+  return std::ranges::all_of(names_, [&](const auto& other) {
     return other.first == task || (other.first != name && other.second != name);
   });
 }
@@ -44,9 +44,8 @@ std::vector<std::string> ShortNames::Add(const std::vector<std::string>& tasks) 
   }
   for (const std::string& task : added) {
     const std::vector<std::string> names = NamesFor(task);
-    const auto own = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-      return wanted[name] == 1 && IsFree(name, task);
-    });
+    const auto own = std::ranges::find_if(
+        names, [&](const std::string& name) { return wanted[name] == 1 && IsFree(name, task); });
     std::string& name = names_[task] = own == names.end() ? task : *own;
     for (int number = 2; !IsFree(name, task); ++number) name = task + "." + std::to_string(number);
   }

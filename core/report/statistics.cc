@@ -112,7 +112,7 @@ Interval StudentInterval(const std::vector<Item>& items, double mean, const Scor
 // Answers that are right or wrong, whatever the two are called: every row at an end of the range, and an
 // item's rows all at the same.
 bool AreAnswers(const std::vector<Item>& items, const ScoreRange& range) {
-  return std::all_of(items.begin(), items.end(), [&](const Item& item) {
+  return std::ranges::all_of(items, [&](const Item& item) {
     return item.is_constant && (item.first == range.low || item.first == range.high);
   });
 }
@@ -145,8 +145,8 @@ bool IsBounded(const ScoreRange& range) {
 }
 
 bool AllWithin(const std::vector<double>& rows, const ScoreRange& range) {
-  return std::all_of(rows.begin(), rows.end(),
-                     [&](double x) { return std::isnan(x) || (range.low <= x && x <= range.high); });
+  return std::ranges::all_of(rows,
+                             [&](double x) { return std::isnan(x) || (range.low <= x && x <= range.high); });
 }
 
 // Of the differences of answers, which are -1, 0 and 1 times `width`.
@@ -202,7 +202,7 @@ std::optional<ScoreRange> RangeOfScore(bool higher_is_better, const std::optiona
 
 ScoreRange RangeOf(const std::vector<double>& rows, const std::optional<ScoreRange>& said) {
   const auto is_answer = [](double x) { return std::isnan(x) || x == 0 || x == 1; };
-  const bool are_answers = !said && std::all_of(rows.begin(), rows.end(), is_answer);
+  const bool are_answers = !said && std::ranges::all_of(rows, is_answer);
   ScoreRange range = are_answers ? ScoreRange{.low = 0, .high = 1} : said.value_or(ScoreRange());
   if (!AllWithin(rows, {.low = range.low})) range.low = ScoreRange().low;
   if (!AllWithin(rows, {.high = range.high})) range.high = ScoreRange().high;
@@ -249,8 +249,8 @@ Interval PairedInterval(const std::vector<double>& a, const std::vector<double>&
   if (!IsBounded(range)) return StudentInterval(items, mean, {});
   const double width = range.high - range.low;
   const bool are_answers =
-      std::all_of(both.begin(), both.end(), [&](double x) { return x == range.low || x == range.high; }) &&
-      std::all_of(items.begin(), items.end(), [](const Item& item) { return item.is_constant; });
+      std::ranges::all_of(both, [&](double x) { return x == range.low || x == range.high; }) &&
+      std::ranges::all_of(items, [](const Item& item) { return item.is_constant; });
   if (are_answers) return DifferencesInterval(items, mean, width);
   return StudentInterval(items, mean, {.low = -width, .high = width});
 }

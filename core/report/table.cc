@@ -47,7 +47,7 @@ Table::Table(std::vector<std::string> header, std::size_t words) : words_(words)
 
 std::size_t Table::PlaceOf(const std::string& column) const {
   const Row& header = rows_.front();
-  const auto found = std::find(header.begin(), header.end(), column);
+  const auto found = std::ranges::find(header, column);
   if (found == header.end()) throw Error("a table has no column '" + column + "'");
   return static_cast<std::size_t>(found - header.begin());
 }
@@ -96,8 +96,7 @@ std::size_t Table::FitWidths(const std::vector<std::size_t>& shown, std::size_t 
     for (std::size_t row = 1; row < rows_.size(); ++row)
       widths[c] = std::max(widths[c], TextWidth(rows_[row][c]));
   }
-  if (total() <= columns || !may_break || std::find(shown.begin(), shown.end(), broken_) == shown.end())
-    return total();
+  if (total() <= columns || !may_break || std::ranges::find(shown, broken_) == shown.end()) return total();
   std::size_t least = kNarrowestProse;
   for (const Row& row : rows_) least = std::max(least, LongestWord(row[broken_]));
   const std::size_t excess = total() - columns;

@@ -44,7 +44,7 @@ StepWork WorkOf(const StepRecord& record) {
     forms.push_back(draw.form.text());
   }
   if (!is_known) {  // so there are draws
-    std::sort(forms.begin(), forms.end());
+    std::ranges::sort(forms);
     std::string all;
     for (const std::string& form : forms) all += form + "\n";
     return {.parts = {{all, {.amount = rows, .seconds = record.seconds}}}};

@@ -81,8 +81,8 @@ std::vector<std::string> KeysOfKept(const ordered_json& before, const ordered_js
 }
 
 bool IsAmong(const std::vector<std::string>& keys, const std::string& key) {
-  return std::any_of(keys.begin(), keys.end(),
-                     [&](const std::string& fixed) { return key == fixed || key.starts_with(fixed + "."); });
+  return std::ranges::any_of(
+      keys, [&](const std::string& fixed) { return key == fixed || key.starts_with(fixed + "."); });
 }
 
 }  // namespace

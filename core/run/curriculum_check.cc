@@ -59,8 +59,8 @@ void CheckSettings(const VariantInfo& variant, const TaskConfig& config, const T
     problem.is_unknown_name ? report.FailAtKey(problem.path, problem.message)
                             : report.FailAt(problem.path, problem.message);
   }
-  const bool all_known = std::none_of(problems.begin(), problems.end(),
-                                      [](const SettingProblem& problem) { return problem.is_unknown_name; });
+  const bool all_known =
+      std::ranges::none_of(problems, [](const SettingProblem& problem) { return problem.is_unknown_name; });
   const Execution execution{.way = {}, .term_weights = config.terms};
   double sum = 0;
   for (const TermInfo& term : variant.terms) sum += TermWeight(execution, term);
@@ -162,16 +162,14 @@ std::vector<std::string> ModelProblems(const TaskInfo& task, const ModelInfo& mo
   const auto check = [&](const std::vector<std::string>& wanted, const std::vector<std::string>& has,
                          const char* verb) {
     for (const std::string& name : wanted) {
-      if (std::find(has.begin(), has.end(), name) != has.end()) continue;
+      if (std::ranges::find(has, name) != has.end()) continue;
       problems.push_back("task " + task.name + " " + verb + " '" + name + "', which the model '" +
                          model.name + "' has not (" + JoinNames(has) + ")");
     }
   };
   check(task.inputs, model.InputNames(), "hands in");
   std::vector<std::string> outputs = model.OutputNames();
-  const auto gives = [&](const char* output) {
-    return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
-  };
+  const auto gives = [&](const char* output) { return std::ranges::find(outputs, output) != outputs.end(); };
   if (!gives("losses") && gives("logits") && gives("targets")) outputs.emplace_back("losses");  // AskedLosses
   check(task.outputs, outputs, "asks for");
   std::vector<std::string> sizes;
@@ -180,7 +178,7 @@ std::vector<std::string> ModelProblems(const TaskInfo& task, const ModelInfo& mo
   for (const VariantInfo& variant : task.variants) {
     for (const PassInfo& pass : variant.passes) {
       for (const auto& [name, most] : pass.sizes) {
-        if (std::find(given.begin(), given.end(), name) == given.end()) given.push_back(name);
+        if (std::ranges::find(given, name) == given.end()) given.push_back(name);
       }
     }
   }

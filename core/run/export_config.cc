@@ -77,8 +77,8 @@ void EraseTokens(ordered_json& json) {
   constexpr std::array<std::string_view, 5> kLists = {"suppress_tokens", "begin_suppress_tokens",
                                                       "bad_words_ids", "force_words_ids", "sequence_bias"};
   for (auto item = json.begin(); item != json.end();) {
-    const bool is_of_ids = item.key().ends_with("_token_id") ||
-                           std::find(kLists.begin(), kLists.end(), item.key()) != kLists.end();
+    const bool is_of_ids =
+        item.key().ends_with("_token_id") || std::ranges::find(kLists, item.key()) != kLists.end();
     item = is_of_ids ? json.erase(item) : std::next(item);
   }
 }
@@ -96,7 +96,7 @@ void AddEnd(ordered_json& json, std::int64_t id) {
     return;
   }
   if (!ends.is_array()) ends = ordered_json::array({ends});
-  if (std::find(ends.begin(), ends.end(), ordered_json(id)) == ends.end()) ends.push_back(id);
+  if (std::ranges::find(ends, ordered_json(id)) == ends.end()) ends.push_back(id);
 }
 
 // In the spelling that is there, or in both.

@@ -14,7 +14,7 @@ constexpr std::size_t kLongestEnd = 5;  // names of a path
 
 template <typename Paths>
 void AddNew(const fs::path& path, Paths& paths) {
-  if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
 }
 
 // Without the trailing slash that "data/" leaves.
@@ -32,7 +32,7 @@ std::vector<fs::path> EndsOf(const fs::path& path) {
     end = end.empty() ? rest.filename() : rest.filename() / end;
     ends.push_back(end);
   }
-  std::reverse(ends.begin(), ends.end());
+  std::ranges::reverse(ends);
   return ends;
 }
 
@@ -49,9 +49,8 @@ void FileSearch::LookAround(const fs::path& folder) {
 void FileSearch::Moved(const fs::path& then, const fs::path& now) {
   const fs::path before = Normal(then), after = Normal(now);
   if (before == after) return;
-  const bool is_known = std::any_of(moves_.begin(), moves_.end(), [&](const Move& move) {
-    return move.then == before && move.now == after;
-  });
+  const bool is_known =
+      std::ranges::any_of(moves_, [&](const Move& move) { return move.then == before && move.now == after; });
   if (!is_known) moves_.push_back({before, after});
 }
 

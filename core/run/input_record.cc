@@ -58,7 +58,7 @@ std::vector<fs::path> NamesIn(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
     if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(path));
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -68,7 +68,7 @@ std::string Listing(const fs::path& path, const std::vector<fs::path>& names) {
   std::vector<std::string> lines;
   for (const fs::path& name : names)
     lines.push_back(Line(FileOf(path, name), name.empty() ? path.filename() : name));
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
@@ -237,15 +237,15 @@ std::vector<InputChange> AllowChanged(ordered_json& before, const ordered_json& 
   std::vector<InputChange> allowed;
   for (const fs::path& file : files) {
     const auto is_named = [&](const InputChange& input) { return RealPath(file) == RealPath(input.path); };
-    if (std::none_of(inputs.begin(), inputs.end(), is_named)) {
+    if (std::ranges::none_of(inputs, is_named)) {
       std::set<std::string> paths;
       for (const InputChange& input : inputs) paths.insert(DisplayPath(input.path));
       throw InputError("--allow-changed " + Printable(file) + ": " + Printable(run) +
                        " is not made from it. Expected one of: " + Listed(paths));
     }
     for (const InputChange& input : inputs) {
-      const bool is_known = std::any_of(allowed.begin(), allowed.end(),
-                                        [&](const InputChange& other) { return other.name == input.name; });
+      const bool is_known =
+          std::ranges::any_of(allowed, [&](const InputChange& other) { return other.name == input.name; });
       if (is_named(input) && !is_known) allowed.push_back(input);
     }
   }

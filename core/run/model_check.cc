@@ -19,11 +19,11 @@ namespace {
 
 // PEFT keeps sets of names, in any order.
 NamesOrPattern InOrder(NamesOrPattern targets) {
-  std::sort(targets.names.begin(), targets.names.end());
+  std::ranges::sort(targets.names);
   return targets;
 }
 std::vector<std::int64_t> InOrder(std::vector<std::int64_t> tokens) {
-  std::sort(tokens.begin(), tokens.end());
+  std::ranges::sort(tokens);
   return tokens;
 }
 template <typename T>

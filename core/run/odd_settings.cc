@@ -208,7 +208,7 @@ class OddSettingsOf {
   void LookAtTasks() {
     const std::vector<std::string> drawn = checked_.curriculum.All();
     for (const auto& [name, settings] : run_.tasks) {
-      if (std::find(drawn.begin(), drawn.end(), name) == drawn.end())
+      if (std::ranges::find(drawn, name) == drawn.end())
         Idle("tasks." + name + ": the weights file does not name it, so its settings do nothing");
       else
         LookAtHeldOut(name, settings);

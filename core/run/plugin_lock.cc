@@ -85,7 +85,7 @@ std::vector<const PluginFile*> PluginsInUse(const std::vector<std::string>& task
                                             const Registry& registry) {
   std::vector<const PluginFile*> files;
   const auto add = [&](const PluginFile* file) {
-    if (file != nullptr && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+    if (file != nullptr && std::ranges::find(files, file) == files.end()) files.push_back(file);
   };
   for (const std::string& task : tasks) {
     if (registry.Find(task) != nullptr) add(&registry.FileOf(task));
@@ -96,8 +96,7 @@ std::vector<const PluginFile*> PluginsInUse(const std::vector<std::string>& task
 
 ordered_json LockOf(const std::vector<const PluginFile*>& files) {
   std::vector<const PluginFile*> sorted = files;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const PluginFile* a, const PluginFile* b) { return NameOf(*a) < NameOf(*b); });
+  std::ranges::sort(sorted, [](const PluginFile* a, const PluginFile* b) { return NameOf(*a) < NameOf(*b); });
   ordered_json plugins = ordered_json::array();
   for (const PluginFile* file : sorted) {
     plugins.push_back({{"name", NameOf(*file)},

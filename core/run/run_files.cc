@@ -167,7 +167,7 @@ void RunFiles::FindConfig(const fs::path& recorded) {
   places.insert(is_elsewhere_ ? places.end() : places.begin(), recorded);
   // Whose record may have the config's name.
   const auto is_it = [&](const fs::path& place) { return place.parent_path() != run_ && IsThere(place); };
-  const auto found = std::find_if(places.begin(), places.end(), is_it);
+  const auto found = std::ranges::find_if(places, is_it);
   moved_.config = found == places.end() ? recorded : *found;
   if (found == places.end()) return;
   search_.Moved(recorded.parent_path(), found->parent_path());
@@ -175,8 +175,8 @@ void RunFiles::FindConfig(const fs::path& recorded) {
 }
 
 bool RunFiles::IsGiven(const std::string& key) const {
-  return std::any_of(overrides_.begin(), overrides_.end(),
-                     [&](const std::string& given) { return given.substr(0, given.find('=')) == key; });
+  return std::ranges::any_of(
+      overrides_, [&](const std::string& given) { return given.substr(0, given.find('=')) == key; });
 }
 
 // First as the user wrote it in the config, where that is now: its author may have mended it.
@@ -197,8 +197,8 @@ void RunFiles::Take(const std::string& key, const fs::path& from, const fs::path
 }
 
 bool RunFiles::MayChange(const fs::path& file) const {
-  return std::any_of(changed_.begin(), changed_.end(),
-                     [&](const fs::path& named) { return RealPlace(named) == RealPlace(file); });
+  return std::ranges::any_of(changed_,
+                             [&](const fs::path& named) { return RealPlace(named) == RealPlace(file); });
 }
 
 void RunFiles::TakeUncompared(const std::string& key, const fs::path& from, const fs::path& to) {
@@ -237,7 +237,7 @@ void RunFiles::FindInput(const std::string& key, const fs::path& path) {
 void RunFiles::FindFolder(const std::string& key, const fs::path& path) {
   if (path.empty() || !IsGone(path) || IsGiven(key)) return;
   const std::vector<fs::path> places = PlacesOf(key, path);
-  const auto found = std::find_if(places.begin(), places.end(), IsThere);
+  const auto found = std::ranges::find_if(places, IsThere);
   if (found != places.end()) TakeUncompared(key, path, *found);  // else who needs it says so
 }
 
@@ -255,7 +255,7 @@ void RunFiles::FindPublished(const fs::path& model) {
     std::vector<fs::path> places = search_.PlacesOf(folder);
     for (fs::path& place : search_.PlacesOf(then)) places.push_back(std::move(place));
     std::string others;
-    const auto found = std::find_if(places.begin(), places.end(), [&](const fs::path& place) {
+    const auto found = std::ranges::find_if(places, [&](const fs::path& place) {
       const fs::path config = place / kPretrainedConfigFile;
       if (IsGone(config)) return false;
       if (known == nullptr ? IsThere(config) : SameAt("pretrained", *known, config).has_value()) return true;
@@ -306,13 +306,13 @@ fs::path RunFiles::PlaceOfPlugins(const fs::path& path) const {
   const std::vector<fs::path> libraries = LibrariesBelow(path, record_);
   const auto has = [&](const fs::path& place) {
     if (libraries.empty() && record_.is_object()) return !LibrariesBelow(RealPlace(place), record_).empty();
-    return std::all_of(libraries.begin(), libraries.end(), [&](const fs::path& library) {
+    return std::ranges::all_of(libraries, [&](const fs::path& library) {
       return IsThere(library == path ? place : place / library.filename());
     });
   };
   const std::vector<fs::path> places = search_.PlacesOf(path);
-  const auto found = std::find_if(places.begin(), places.end(),
-                                  [&](const fs::path& place) { return IsThere(place) && has(place); });
+  const auto found =
+      std::ranges::find_if(places, [&](const fs::path& place) { return IsThere(place) && has(place); });
   return found == places.end() ? fs::path() : *found;
 }
 

@@ -50,7 +50,7 @@ bool HasSameFiles(const std::string& task, const ordered_json& before, const ord
 
 // Whether they became others while the run was trained (resume --allow-changed).
 bool ChangedItsFiles(const std::string& task, const WeightLog& log) {
-  return std::any_of(log.entries().begin(), log.entries().end(), [&](const WeightEntry& entry) {
+  return std::ranges::any_of(log.entries(), [&](const WeightEntry& entry) {
     return entry.cause == WeightEntry::Cause::kChangedFile &&
            entry.name.starts_with("tasks." + task + ".options.");
   });

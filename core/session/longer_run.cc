@@ -41,8 +41,7 @@ bool GoesFurther(const RunHours& was, const RunConfig& then, const RunConfig& no
 // Nothing where it is not there; a damaged one is said.
 std::optional<FoundCheckpoint> WholeOne(const std::vector<CheckpointEntry>& entries, std::int64_t step,
                                         Console& console) {
-  const auto entry =
-      std::find_if(entries.begin(), entries.end(), [&](const auto& each) { return each.step == step; });
+  const auto entry = std::ranges::find_if(entries, [&](const auto& each) { return each.step == step; });
   if (entry == entries.end()) return std::nullopt;
   try {
     return ReadCheckpoint(entry->path);
@@ -86,8 +85,7 @@ std::optional<FoundCheckpoint> BeforeTheFall(const fs::path& run, const FoundChe
         Step(last) + " all the same, where the rate rises again: --from " + std::to_string(last));
     return found;
   }
-  const auto older =
-      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.step < *before; });
+  const auto older = std::ranges::find_if(entries, [&](const auto& entry) { return entry.step < *before; });
   console.Say("goes on from " + Step(last) + ", and the learning rate rises again: of " + Step(*before) +
               ", behind which it fell, there is no checkpoint to go on from" +
               (older == entries.end() ? "" : "; --from " + std::to_string(older->step) + " is of before it"));

@@ -232,8 +232,7 @@ void RecordChangedFiles(const RunDirectory& directory, const ResumeRequest& requ
   SayWhatBecameOf(read.files, console);
   const std::vector<InputChange>& allowed = read.files.allowed;
   const bool named = RecordNamedPlaces(directory, request, read);
-  if (!named && std::none_of(allowed.begin(), allowed.end(), [](const auto& file) { return file.any(); }))
-    return;
+  if (!named && std::ranges::none_of(allowed, [](const auto& file) { return file.any(); })) return;
   WeightLog& log = read.weights.log;
   WeightEntry now = log.entries().empty() ? WeightEntry() : log.entries().back();
   now.step = step;

@@ -33,8 +33,8 @@ Execution ExecutionOf(const TaskConfig& config, const VariantInfo& variant) {
 
 std::string WhyIllegal(Mode mode, const VariantInfo& variant) {
   const LegalWhere legal = TraitsOf(mode).legal;
-  const auto maker = std::find_if(variant.passes.begin(), variant.passes.end(),
-                                  [](const PassInfo& pass) { return !pass.carries.empty(); });
+  const auto maker =
+      std::ranges::find_if(variant.passes, [](const PassInfo& pass) { return !pass.carries.empty(); });
   const bool carries = maker != variant.passes.end();
   if (legal == LegalWhere::kNothingIsCarried && carries) {
     return "pass '" + maker->name + "' of the variant '" + variant.name + "' makes the carry '" +
@@ -77,7 +77,7 @@ std::vector<SettingProblem> CheckExecution(const VariantInfo& variant, std::opti
   std::vector<std::string> known;
   for (const TermInfo& term : variant.terms) known.push_back(term.name);
   for (const auto& [term, weight] : terms) {
-    if (std::find(known.begin(), known.end(), term) == known.end())
+    if (std::ranges::find(known, term) == known.end())
       problems.push_back({{"terms", term}, true, NoSuchName("term", term, known)});
   }
   const std::string problem = mode ? ModeProblem(*mode, variant) : "";

@@ -65,7 +65,7 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
     }
   }
   for (const auto& [term, items] : batch.items()) {
-    if (std::find(declared.begin(), declared.end(), term) == declared.end()) {
+    if (std::ranges::find(declared, term) == declared.end()) {
       throw Error(name + "set items for the term '" + term + "', its spec declares " + Listed(declared));
     }
   }

@@ -38,7 +38,7 @@ std::int64_t TextTable::longest() const {
 
 std::int64_t TextTable::longest_row() const {
   const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };
-  return std::max_element(ids_.begin(), ids_.end(), shorter) - ids_.begin();
+  return std::ranges::max_element(ids_, shorter) - ids_.begin();
 }
 
 std::int64_t TextTable::Draw(const RowRange& rows, RowRandom& random) const {

@@ -127,7 +127,7 @@ Findings All(LoadedTask& task, Model& model, std::vector<std::string>* not_judge
   Findings findings = Contract(task, model, not_judged);
   const auto add = [&](const Findings& more) {
     for (const std::string& one : more) {
-      if (std::find(findings.begin(), findings.end(), one) == findings.end()) findings.push_back(one);
+      if (std::ranges::find(findings, one) == findings.end()) findings.push_back(one);
     }
   };
   if (findings.empty())

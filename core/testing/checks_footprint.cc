@@ -121,7 +121,7 @@ Findings FootprintOfPasses(LoadedTask& task, const Model& model) {
     for (std::string found :
          Footprint(model, asked.inputs, {asked.outputs.begin(), asked.outputs.end()}, shape, kMostOfATask)) {
       found = "task '" + task.info().name + "': " + found;
-      if (std::find(findings.begin(), findings.end(), found) == findings.end()) findings.push_back(found);
+      if (std::ranges::find(findings, found) == findings.end()) findings.push_back(found);
     }
   }
   return findings;

@@ -49,8 +49,7 @@ std::size_t Utf8Prefix(std::string_view text) {
 }
 
 std::size_t PlaceOf(std::string_view special_token) {
-  return static_cast<std::size_t>(std::find(kSpecialTokens.begin(), kSpecialTokens.end(), special_token) -
-                                  kSpecialTokens.begin());
+  return static_cast<std::size_t>(std::ranges::find(kSpecialTokens, special_token) - kSpecialTokens.begin());
 }
 
 class BytePairTokenizer : public Tokenizer {
@@ -158,9 +157,7 @@ class BytePairTokenizer : public Tokenizer {
     all_.raw.Add({.content = name, .id = id});
     special_names_.push_back(name);
   }
-  bool IsMedleys(std::int64_t id) const {
-    return std::find(special_.ids.begin(), special_.ids.end(), id) != special_.ids.end();
-  }
+  bool IsMedleys(std::int64_t id) const { return std::ranges::find(special_.ids, id) != special_.ids.end(); }
 
   // What each id stands for: the bytes that a token of the model spells, the text of an added token, and
   // medley's names of its special tokens.

@@ -75,7 +75,7 @@ BytePairs::BytePairs(const TokenizerJson& tokenizer)
   for (const Merge& merge : tokenizer.merges)
     merges.push_back({merge, static_cast<std::int32_t>(merges.size())});
   // Of two merges of one pair the later one counts.
-  std::sort(merges.begin(), merges.end(), [](const Numbered& a, const Numbered& b) {
+  std::ranges::sort(merges, [](const Numbered& a, const Numbered& b) {
     return std::tie(a.merge.left, a.merge.right, b.rank) < std::tie(b.merge.left, b.merge.right, a.rank);
   });
   first_.assign(tokenizer.tokens.size() + 1, 0);

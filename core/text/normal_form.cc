@@ -13,7 +13,7 @@ namespace {
 
 // No character below U+0300 is changed by this form or by another such.
 bool IsPlain(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0xcc; });
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0xcc; });
 }
 
 int CombiningClass(utf8proc_int32_t character) { return utf8proc_get_property(character)->combining_class; }

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kElsewher
      {"</image>", "<|vision_end|>"}}};
 
 bool IsSpecialToken(std::string_view name) {
-  return std::find(kSpecialTokens.begin(), kSpecialTokens.end(), name) != kSpecialTokens.end();
+  return std::ranges::find(kSpecialTokens, name) != kSpecialTokens.end();
 }
 
 void CheckNames(const SpecialTokenNames& names, const std::string& file) {

@@ -79,8 +79,8 @@ class Translation {
   void Group() {
     if (rest_.starts_with("(*")) Refuse("a verb ((*...))");
     if (!rest_.starts_with("(?")) return Copy(1);
-    const auto* group = std::find_if(kGroups.begin(), kGroups.end(),
-                                     [&](std::string_view known) { return rest_.starts_with(known); });
+    const auto* group =
+        std::ranges::find_if(kGroups, [&](std::string_view known) { return rest_.starts_with(known); });
     if (group == kGroups.end()) Refuse("the group " + std::string(rest_.substr(0, 4)));
     Copy(group->size());
   }
@@ -111,8 +111,7 @@ class Translation {
     const std::string_view name = rest_.substr(is_not ? 4 : 3, end - (is_not ? 4 : 3));
     out_ += rest_.substr(0, is_not ? 4 : 3);
     const bool is_category = name.size() <= 2;  // L, Lu
-    if (!is_category && std::find(kProperties.begin(), kProperties.end(), name) == kProperties.end())
-      out_ += "sc:";
+    if (!is_category && std::ranges::find(kProperties, name) == kProperties.end()) out_ += "sc:";
     out_.append(name).append("}");
     rest_.remove_prefix(end + 1);
   }

@@ -17,8 +17,7 @@ std::size_t SpacesAtFront(std::string_view text) {
   std::size_t length = 0;
   while (true) {
     const std::string_view rest = text.substr(length);
-    const auto* space =
-        std::find_if(kSpaces.begin(), kSpaces.end(), [&](auto known) { return rest.starts_with(known); });
+    const auto* space = std::ranges::find_if(kSpaces, [&](auto known) { return rest.starts_with(known); });
     if (space == kSpaces.end()) return length;
     length += space->size();
   }
@@ -28,8 +27,7 @@ std::size_t SpacesAtEnd(std::string_view text) {
   std::size_t length = 0;
   while (true) {
     const std::string_view rest = text.substr(0, text.size() - length);
-    const auto* space =
-        std::find_if(kSpaces.begin(), kSpaces.end(), [&](auto known) { return rest.ends_with(known); });
+    const auto* space = std::ranges::find_if(kSpaces, [&](auto known) { return rest.ends_with(known); });
     if (space == kSpaces.end()) return length;
     length += space->size();
   }
@@ -59,7 +57,7 @@ std::vector<Span> MergedWithPrevious(const std::vector<Span>& spans) {
 
 std::vector<Span> MergedWithNext(std::vector<Span> spans) {
   std::vector<Span> merged;
-  std::reverse(spans.begin(), spans.end());
+  std::ranges::reverse(spans);
   bool was_found = false;
   for (const Span& span : spans) {
     if (span.found && !was_found && !merged.empty()) {
@@ -69,7 +67,7 @@ std::vector<Span> MergedWithNext(std::vector<Span> spans) {
     }
     was_found = span.found;
   }
-  std::reverse(merged.begin(), merged.end());
+  std::ranges::reverse(merged);
   return merged;
 }
 

@@ -134,8 +134,7 @@ void Admission::SaveIn(const std::filesystem::path& directory) {
 bool Admission::Learn(const Curriculum& curriculum) {
   forms_.Add(curriculum);
   const std::vector<Form> named = forms_.Named(curriculum);
-  return std::any_of(named.begin(), named.end(),
-                     [&](const Form& form) { return admitted_.count(form.id) == 0; });
+  return std::ranges::any_of(named, [&](const Form& form) { return admitted_.count(form.id) == 0; });
 }
 
 void Admission::Admit(const Curriculum& curriculum) {
@@ -159,7 +158,7 @@ void Admission::Admit(const Curriculum& curriculum) {
   for (const std::string& task : curriculum.Named()) {
     const Form& form = plan_.FormOf(task);
     const auto is_same = [&](const Form& other) { return other.id == form.id; };
-    if (std::none_of(added.begin(), added.end(), is_same)) continue;
+    if (std::ranges::none_of(added, is_same)) continue;
     mixer_.SetSize(task, SizeOf(run_.host->Variant(form), form.settings.rows));
   }
   if (planner_) {

@@ -99,7 +99,7 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
   std::vector<std::string> tasks;
   if (wanted.whole) tasks = setting_.mixer.mixture().Active();
   for (const std::string& task : wanted.asked) {
-    if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+    if (std::ranges::find(tasks, task) == tasks.end()) tasks.push_back(task);
   }
   const std::vector<std::string> own = setting_.division.OwnTasks(tasks);
   EvaluationRecord record;
@@ -143,9 +143,8 @@ void Evaluation::WarnOfNoNumber(const std::string& task, const ScoreRecord& scor
 // The mean loss of the active tasks, by which checkpoints compare.
 double Evaluation::Compare(std::map<std::string, ScoreRecord> scores, const std::string& stage) {
   const std::vector<std::string> active = setting_.mixer.mixture().Active();
-  std::erase_if(scores, [&](const auto& score) {
-    return std::find(active.begin(), active.end(), score.first) == active.end();
-  });
+  std::erase_if(scores,
+                [&](const auto& score) { return std::ranges::find(active, score.first) == active.end(); });
   MeanEvaluation mean{.loss = MeanLoss(scores), .tasks = {}, .stage = stage};
   std::string rows = std::to_string(setting_.config.seed);
   for (const auto& [task, score] : scores) {

@@ -168,7 +168,7 @@ Prefetcher::JobPtr Prefetcher::Prepare(const Draw& draw) {
 }
 
 Prefetcher::JobPtr Prefetcher::Find(const Draw& draw) const {
-  const auto found = std::find_if(window_.begin(), window_.end(), [&](const JobPtr& job) {
+  const auto found = std::ranges::find_if(window_, [&](const JobPtr& job) {
     return job->draw.task == draw.task && job->draw.begin == draw.begin && job->draw.rows == draw.rows;
   });
   return found == window_.end() ? nullptr : *found;
@@ -228,7 +228,7 @@ void Prefetcher::Work(std::stop_token stop) {
 
 Prefetcher::JobPtr Prefetcher::NextWaiting() const {
   const auto waiting = [](const JobPtr& job) { return job->state == Job::State::kWaiting; };
-  const auto found = std::find_if(window_.begin(), window_.end(), waiting);
+  const auto found = std::ranges::find_if(window_, waiting);
   return found == window_.end() ? nullptr : *found;
 }
 

@@ -43,7 +43,7 @@ void Rounds::AllOrNone(const std::function<void()>& work) {
   Exchanging([&] {
     const auto all = GatherMessages(cluster_.group(), std::tuple(own.has_value(), SteadySeconds() - begin));
     seconds_together_ += std::get<double>(all.front());
-    const auto failed = std::find_if(all.begin(), all.end(), [](const auto& one) { return get<bool>(one); });
+    const auto failed = std::ranges::find_if(all, [](const auto& one) { return get<bool>(one); });
     if (failed == all.end()) return;
     is_mine = failed - all.begin() == cluster_.place().rank;
     first = FirstOf(own);

@@ -44,8 +44,8 @@ std::map<std::string, LossesOfTask> ReadLosses(const fs::path& run) {
 
 // Behind this step the task's losses are another model's than before it.
 bool HasRisen(const LossesOfTask& losses, std::int64_t step) {
-  const auto next = std::partition_point(losses.begin(), losses.end(),
-                                         [&](const StepLossOfTask& loss) { return loss.step <= step; });
+  const auto next =
+      std::ranges::partition_point(losses, [&](const StepLossOfTask& loss) { return loss.step <= step; });
   if (next == losses.begin() || next == losses.end()) return false;
   const auto less = [](const StepLossOfTask& a, const StepLossOfTask& b) { return a.loss < b.loss; };
   const double first = losses.front().loss;
@@ -71,8 +71,8 @@ std::optional<std::int64_t> SoundCheckpoint(const fs::path& run, std::int64_t st
   const std::map<std::string, LossesOfTask> losses = ReadLosses(run);
   if (losses.empty()) return std::nullopt;  // nothing says which are sound
   for (const CheckpointEntry& entry : ListCheckpoints(run)) {
-    const bool has_risen = std::any_of(losses.begin(), losses.end(),
-                                       [&](const auto& of) { return HasRisen(of.second, entry.step); });
+    const bool has_risen =
+        std::ranges::any_of(losses, [&](const auto& of) { return HasRisen(of.second, entry.step); });
     if (entry.step < step && !has_risen && IsWhole(entry.path)) return entry.step;
   }
   return std::nullopt;

@@ -77,8 +77,8 @@ bool Stages::EndDiffers(const Curriculum& next) const {
 void Stages::SetMixtureWithout(const std::set<std::string>& stopped, Mixture mixture, const Ramp& ramp,
                                Mixer::Accounts accounts, Mixer& mixer) {
   const std::map<std::string, double> shares = SharesNow(mixer);
-  const bool any_stays = std::any_of(shares.begin(), shares.end(),
-                                     [&](const auto& share) { return stopped.count(share.first) == 0; });
+  const bool any_stays =
+      std::ranges::any_of(shares, [&](const auto& share) { return stopped.count(share.first) == 0; });
   mixer.SetMixture(std::move(mixture), any_stays ? ramp : Ramp{}, accounts);
   for (const auto& [task, share] : shares) {
     if (stopped.count(task) > 0 && mixer.RampLeft() > 0) mixer.Drop(task);
@@ -95,7 +95,7 @@ Mixer Stages::Edited(const Curriculum& next) const {
   const std::vector<std::string> active = mixture.Active();
   std::set<std::string> stopped;
   for (const std::string& task : now().Active()) {
-    if (std::find(active.begin(), active.end(), task) == active.end()) stopped.insert(task);
+    if (std::ranges::find(active, task) == active.end()) stopped.insert(task);
   }
   SetMixtureWithout(stopped, std::move(mixture), same ? Ramp{after.RampLeft(), ramp.shape} : ramp,
                     Mixer::Accounts::kGoOn, after);

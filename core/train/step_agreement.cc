@@ -92,7 +92,7 @@ void AddItems(ProcessGroup& group, const std::vector<RollCall>& calls, const std
 std::optional<Failure> MakeRoom(GradientExchange& exchange, const std::vector<std::int64_t>& used,
                                 const std::vector<Closing>& all, Rounds& rounds) {
   const auto lacks = [&](const Closing& one) { return std::get<2>(one) != used; };
-  const bool some_lack = std::any_of(all.begin(), all.end(), lacks);
+  const bool some_lack = std::ranges::any_of(all, lacks);
   std::optional<Failure> own;
   try {
     exchange.Prepare(used);
@@ -229,7 +229,7 @@ std::optional<Failure> StepOfSeveral::AddUp(const std::optional<Failure>& own, S
   const auto all = GatherMessages(
       group_, Closing(own.has_value(), SteadySeconds() - seconds_ - began_, exchange_.Used(), own_sums));
   ++exchanges_;
-  if (std::any_of(all.begin(), all.end(), [](const Closing& one) { return std::get<bool>(one); }))
+  if (std::ranges::any_of(all, [](const Closing& one) { return std::get<bool>(one); }))
     return setting_.rounds.FirstOf(own);
   seconds_of_ranks_.clear();
   std::vector<std::int64_t> used(exchange_.Used().size());

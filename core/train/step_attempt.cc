@@ -46,8 +46,7 @@ std::optional<Failure> StepAttempt::Checked(const StepLosses& losses) const {
   std::optional<Failure> failure = Try([&] { StepExecutor::Check(losses); });
   for (const auto& [task, terms] : losses) {
     const auto is_bad = [](const auto& term) { return !std::isfinite(term.second.sum); };
-    if (failure && failure->task.empty() && std::any_of(terms.begin(), terms.end(), is_bad))
-      failure->task = task;
+    if (failure && failure->task.empty() && std::ranges::any_of(terms, is_bad)) failure->task = task;
   }
   return failure;
 }
@@ -78,7 +77,7 @@ StepLosses StepAttempt::Compute(const std::vector<Draw>& draws) {
   computed_ = setting_.division.OwnPart(draws);
   for (const Draw& draw : draws) {
     const auto is_own = [&](const Draw& own) { return own.task == draw.task; };
-    if (std::any_of(computed_.begin(), computed_.end(), is_own)) continue;
+    if (std::ranges::any_of(computed_, is_own)) continue;
     checking_ = draw.task;
     elsewhere.push_back({&setting_.prefetcher.Checked(draw.task), nullptr, &setting_.plan.Of(draw.task)});
   }
@@ -144,7 +143,7 @@ void StepAttempt::Abandon(const Failure& failure) const {
 // What is left of the step is gone by now. False where another try would fail too.
 bool StepAttempt::MakeRoom(const std::vector<Draw>& draws) {
   const std::string& task = setting_.memory.running();
-  const auto draw = std::find_if(draws.begin(), draws.end(), [&](const Draw& d) { return d.task == task; });
+  const auto draw = std::ranges::find(draws, task, &Draw::task);
   const bool again = draw == draws.end() ? TryAgain() : CutTask(*draw);
   if (again) setting_.memory.BeginStep();
   return again;
@@ -179,7 +178,7 @@ bool StepAttempt::CutTask(const Draw& draw) {
 // help, but what others let go since may.
 bool StepAttempt::TryAgain() {
   const auto is_between = [](const Overflow& overflow) { return overflow.task.empty(); };
-  if (std::any_of(overflows_.begin(), overflows_.end(), is_between)) return false;
+  if (std::ranges::any_of(overflows_, is_between)) return false;
   overflows_.push_back({});
   setting_.console.Warn(Words() + " ran out of memory between its draws; it runs again as it is");
   return true;

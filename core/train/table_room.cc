@@ -14,7 +14,7 @@ std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
   const FormId form = plan_.IdOf(task);
   // Who was planned and never used since has tables too.
   for (const auto& [known, execution] : plan_.executions()) {
-    if (std::find(used_.begin(), used_.end(), known) == used_.end()) used_.insert(used_.begin(), known);
+    if (std::ranges::find(used_, known) == used_.end()) used_.insert(used_.begin(), known);
   }
   std::erase(used_, form);
   std::int64_t taken = 0;

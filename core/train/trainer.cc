@@ -50,9 +50,7 @@ std::string LossesWords(const Run& run) {
   if (!MakesLossesOfLogits(run.model->spec())) return "";
   for (const std::string& name : run.NamedTasks()) {
     const TaskInfo* task = run.registry->Find(name);
-    if (task == nullptr ||
-        std::find(task->outputs.begin(), task->outputs.end(), kLosses) == task->outputs.end())
-      continue;
+    if (task == nullptr || std::ranges::find(task->outputs, kLosses) == task->outputs.end()) continue;
     return "the model '" + std::string(run.model->spec().name) + "' has no \"losses\", for which the task '" +
            name +
            "' asks: they are made of its \"logits\", and those of all learned tokens wait for the backward";
@@ -485,8 +483,8 @@ std::string Trainer::Summary() const {
   text += table.ToText();
   const std::string& stage = stages_.now().name;
   if (const ShareUnit unit = run_.mixer->mixture().unit; unit != ShareUnit::kRows || !stage.empty())
-    text += "(asked and delivered: of " + EnumName(unit) +
-            (stage.empty() ? "" : ", in stage " + stage) + ")\n";
+    text +=
+        "(asked and delivered: of " + EnumName(unit) + (stage.empty() ? "" : ", in stage " + stage) + ")\n";
   if (const std::int64_t under = receipts_.receipt().under(); under > 0)
     text += std::to_string(under) + " draws took more memory than was planned: medley report " +
             start_.directory.string() + "\n";

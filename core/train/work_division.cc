@@ -39,8 +39,8 @@ std::vector<std::vector<Draw>> AssignRows(const std::vector<CostedDraw>& costed,
   const auto cost_of = [](const CostedDraw& draw) { return draw.draw.rows * draw.cost_per_row; };
   std::vector<const CostedDraw*> longest;
   for (const CostedDraw& draw : draws) longest.push_back(&draw);
-  std::stable_sort(longest.begin(), longest.end(),
-                   [&](const CostedDraw* a, const CostedDraw* b) { return cost_of(*a) > cost_of(*b); });
+  std::ranges::stable_sort(
+      longest, [&](const CostedDraw* a, const CostedDraw* b) { return cost_of(*a) > cost_of(*b); });
   const std::int64_t total =
       std::accumulate(draws.begin(), draws.end(), std::int64_t{0},
                       [&](std::int64_t sum, const CostedDraw& draw) { return sum + cost_of(draw); });
@@ -65,11 +65,10 @@ std::vector<std::int64_t> AssignWhole(const std::vector<std::int64_t>& costs, st
   const std::vector<std::int64_t> coarse = InCoarserUnits(costs);
   std::vector<std::size_t> dearest(coarse.size());
   std::iota(dearest.begin(), dearest.end(), std::size_t{0});
-  std::stable_sort(dearest.begin(), dearest.end(),
-                   [&](std::size_t a, std::size_t b) { return coarse[a] > coarse[b]; });
+  std::ranges::stable_sort(dearest, [&](std::size_t a, std::size_t b) { return coarse[a] > coarse[b]; });
   std::vector<std::int64_t> load(static_cast<std::size_t>(ranks)), owner(coarse.size());
   for (const std::size_t piece : dearest) {
-    const auto least = std::min_element(load.begin(), load.end());
+    const auto least = std::ranges::min_element(load);
     *least += coarse[piece];
     owner[piece] = least - load.begin();
   }

@@ -80,8 +80,7 @@ void UpdateOnCpu(const std::vector<CompactUpdate>& updates) {
   for (const CompactUpdate& update : updates)
     first.push_back(first.back() + kernels::BlocksOf(update.weights.numel()));
   ParallelFor(0, first.back(), kBlocksOfThread, [&](std::int64_t begin, std::int64_t end) {
-    auto tensor =
-        static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), begin) - first.begin()) - 1;
+    auto tensor = static_cast<std::size_t>(std::ranges::upper_bound(first, begin) - first.begin()) - 1;
     for (; begin < end; ++tensor) {
       const std::int64_t stop = std::min(end, first[tensor + 1]);
       UpdatePart(updates[tensor], begin - first[tensor], stop - first[tensor]);

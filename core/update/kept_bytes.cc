@@ -36,8 +36,8 @@ constexpr Column kColumns[] = {{"gradients", &KeptBytes::gradients}, {"moments",
 Table TableOf(const std::vector<Account>& accounts) {
   std::vector<Column> columns;
   for (const Column& column : kColumns) {
-    const bool any = std::any_of(accounts.begin(), accounts.end(),
-                                 [&](const Account& account) { return account.training.*column.bytes > 0; });
+    const bool any = std::ranges::any_of(
+        accounts, [&](const Account& account) { return account.training.*column.bytes > 0; });
     if (any || columns.size() < 2) columns.push_back(column);
   }
   std::vector<std::string> header = {"group", "parameters", "their bytes"};
@@ -156,8 +156,8 @@ std::string GroupsTable(const Model& model, const OptimizerConfig& config, const
   // What is frozen stands with what is trained of its group.
   std::vector<std::size_t> order(kept.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_partition(order.begin(), order.end(),
-                        [&](std::size_t i) { return IsTrained(config, model.parameters()[i]); });
+  std::ranges::stable_partition(order,
+                                [&](std::size_t i) { return IsTrained(config, model.parameters()[i]); });
   for (const std::size_t i : order) {
     const Parameter& parameter = model.parameters()[i];
     const ParameterGroup* group = GroupOf(config, parameter);

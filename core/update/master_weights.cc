@@ -18,8 +18,7 @@ MasterWeights::MasterWeights(const std::vector<Parameter>& parameters, const std
     const at::Tensor parameter = master.tensor;
     const at::ScalarType wide = AtLeastFloat(parameter.scalar_type());
     if (!parameter.requires_grad() || wide == parameter.scalar_type()) continue;
-    const auto given = std::find_if(start.begin(), start.end(),
-                                    [&](const Parameter& value) { return value.name == master.name; });
+    const auto given = std::ranges::find(start, master.name, &Parameter::name);
     const at::Tensor& value = given == start.end() ? parameter : given->tensor;
     master.tensor = value.detach().to(parameter.device(), wide);
     rounded_.push_back(parameter);

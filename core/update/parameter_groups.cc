@@ -15,9 +15,8 @@ namespace {
 void CheckUsed(const Model& model, const OptimizerConfig& config) {
   const std::vector<Parameter>& parameters = model.parameters();
   for (const ParameterGroup& group : config.groups) {
-    const bool used = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-      return Matches(parameter, group.match);
-    });
+    const bool used = std::ranges::any_of(
+        parameters, [&](const Parameter& parameter) { return Matches(parameter, group.match); });
     if (used) continue;
     throw InputError(
         "optimizer.groups: no parameter matches '" + Printable(group.match) + "'; the model has " +
@@ -36,13 +35,13 @@ void CheckRules(const Model& model, const OptimizerConfig& config) {
                      parameter.name + ", " + why + ". Let the pattern match others only, or name " +
                      parameter.name + " in a group of \"rule\": \"adamw\" before it");
   }
-  const bool passes_some = std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+  const bool passes_some = std::ranges::any_of(parameters, [&](const Parameter& parameter) {
     return !MakeRule(config.name, config, parameter)->TakesUnasked(parameter);
   });
   if (!passes_some || Trains(config, model, config.name)) return;
   const std::string rule = EnumName(config.name), kind(model.spec().name);
-  const bool names_some = std::any_of(parameters.begin(), parameters.end(),
-                                      [](const Parameter& parameter) { return parameter.hidden; });
+  const bool names_some =
+      std::ranges::any_of(parameters, [](const Parameter& parameter) { return parameter.hidden; });
   throw InputError(
       "optimizer.name: " + rule + " updates hidden matrices, and " +
       (names_some ? "all of " + kind +
@@ -91,7 +90,7 @@ std::unique_ptr<UpdateRule> RuleOf(const OptimizerConfig& config, const Paramete
 
 bool Trains(const OptimizerConfig& config, const Model& model, RuleName rule) {
   const auto& parameters = model.parameters();
-  return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+  return std::ranges::any_of(parameters, [&](const Parameter& parameter) {
     return IsTrained(config, parameter) && RuleNameOf(config, parameter) == rule;
   });
 }

@@ -33,8 +33,8 @@ std::vector<std::unique_ptr<UpdateRule>> RulesFor(const OptimizerConfig& config,
     other.moments = kind;
     for (RuleMaker* make : kRules) {
       std::unique_ptr<UpdateRule> rule = make(other, parameter);
-      const bool is_new = std::none_of(rules.begin(), rules.end(),
-                                       [&](const auto& known) { return known->name() == rule->name(); });
+      const bool is_new =
+          std::ranges::none_of(rules, [&](const auto& known) { return known->name() == rule->name(); });
       if (is_new) rules.push_back(std::move(rule));
     }
   }

@@ -157,7 +157,7 @@ class PeftConfigReader {
     const JsonNode* node = Find(key);
     if (node == nullptr) return;
     const auto is_same = [&](const JsonMember& member) { return member.value.scalar == number; };
-    if (!node->IsObject() || !std::all_of(node->members.begin(), node->members.end(), is_same))
+    if (!node->IsObject() || !std::ranges::all_of(node->members, is_same))
       file_.Fail(
           node->at, key,
           std::string("is not supported: all of medley's adapters have the same; expected null, {}, or "
@@ -237,16 +237,16 @@ class PeftConfigReader {
     for (const auto* tokens : {&config.embedding_tokens, &config.head_tokens}) CheckUnique(*tokens);
     const bool both = !config.embedding_tokens.empty() && !config.head_tokens.empty();
     config.lora.tokens = config.embedding_tokens.empty() ? config.head_tokens : config.embedding_tokens;
-    std::sort(config.lora.tokens.begin(), config.lora.tokens.end());
+    std::ranges::sort(config.lora.tokens);
     std::vector<std::int64_t> of_head = config.head_tokens;
-    std::sort(of_head.begin(), of_head.end());
+    std::ranges::sort(of_head);
     if (both && config.lora.tokens != of_head)
       file_.FailAt(
           {key}, "names other tokens for lm_head than for embed_tokens; medley trains the same rows of both");
   }
   void CheckUnique(std::vector<std::int64_t> tokens) {
-    std::sort(tokens.begin(), tokens.end());
-    const auto twice = std::adjacent_find(tokens.begin(), tokens.end());
+    std::ranges::sort(tokens);
+    const auto twice = std::ranges::adjacent_find(tokens);
     if (twice != tokens.end())
       file_.FailAt({"trainable_token_indices"}, "names the token " + std::to_string(*twice) + " twice");
   }
@@ -268,7 +268,7 @@ class PeftConfigReader {
                                                      "use_rslora"};
     for (const JsonMember& member : file_.root()->members) {
       if (kRead.count(member.key) > 0 || IsNothing(member.value)) continue;
-      if (std::find(kIgnored.begin(), kIgnored.end(), member.key) != kIgnored.end()) continue;
+      if (std::ranges::find(kIgnored, member.key) != kIgnored.end()) continue;
       file_.Fail(member.at, CutText(member.key, 64),
                  "is not supported: medley's adapters are plain LoRA; expected null, or nothing");
     }

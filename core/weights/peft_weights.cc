@@ -60,7 +60,7 @@ void PeftWeights::Take(const Parameter& parameter, Problems& problems) {
     const bool of_head = parameter.name == root_ + "lm_head" + kRowChanges;
     const std::vector<std::int64_t>& tokens = of_head ? config_.head_tokens : config_.embedding_tokens;
     for (const std::int64_t token : tokens) {
-      if (!std::binary_search(adapters_.tokens.begin(), adapters_.tokens.end(), token))
+      if (!std::ranges::binary_search(adapters_.tokens, token))
         problems.push_back(name + ": has a row of token " + std::to_string(token) +
                            ", which the run does not train");
     }
@@ -101,7 +101,7 @@ void PeftWeights::FillRows(const at::Tensor& changes, const at::Tensor& table,
   const std::vector<std::int64_t>& tokens = of_head ? config_.head_tokens : config_.embedding_tokens;
   std::vector<std::int64_t> places;
   for (const std::int64_t token : tokens) {
-    const auto place = std::lower_bound(adapters_.tokens.begin(), adapters_.tokens.end(), token);
+    const auto place = std::ranges::lower_bound(adapters_.tokens, token);
     places.push_back(place - adapters_.tokens.begin());
   }
   const at::Tensor rows = table.index_select(0, at::tensor(tokens, at::kLong).to(table.device()));

@@ -84,7 +84,7 @@ at::Tensor RowsOf(const at::Tensor& table, const std::vector<std::int64_t>& toke
   if (!changes.defined()) return rows;
   std::vector<std::int64_t> places;
   for (const std::int64_t token : changed)
-    places.push_back(std::lower_bound(tokens.begin(), tokens.end(), token) - tokens.begin());
+    places.push_back(std::ranges::lower_bound(tokens, token) - tokens.begin());
   return rows.index_add_(0, at::tensor(places, at::kLong).to(table.device()),
                          changes.detach().to(at::kFloat));
 }

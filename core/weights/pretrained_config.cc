@@ -77,8 +77,7 @@ void CheckTokenIds(ConfigFile& file, std::int64_t rows, const std::vector<std::s
   };
   if (file.root() == nullptr) return;
   for (const JsonMember& member : file.root()->members) {
-    const bool is_ignored =
-        std::find(ignored_keys.begin(), ignored_keys.end(), member.key) != ignored_keys.end();
+    const bool is_ignored = std::ranges::find(ignored_keys, member.key) != ignored_keys.end();
     if (!member.key.ends_with("_token_id") || is_ignored) continue;
     check(member.value, member.key);
     for (const JsonNode& id : member.value.elements) check(id, member.key);

@@ -51,8 +51,8 @@ PretrainedWeights::PretrainedWeights(Setting setting, const std::vector<Paramete
 
 void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems& problems) {
   for (const std::string& pattern : setting_.allow_missing) {
-    if (std::none_of(parameters.begin(), parameters.end(),
-                     [&](const Parameter& parameter) { return Matches(parameter, pattern); }))
+    if (std::ranges::none_of(parameters,
+                             [&](const Parameter& parameter) { return Matches(parameter, pattern); }))
       problems.push_back("allow_missing: no parameter of the model matches '" + Printable(pattern) + "'");
   }
   for (const Parameter& parameter : parameters) {
@@ -63,8 +63,8 @@ void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems&
       fresh_.insert(parameter.name);
     } else if (files_.Find(name) != nullptr) {
       Compare(parameter, name, problems);
-    } else if (std::any_of(setting_.allow_missing.begin(), setting_.allow_missing.end(),
-                           [&](const std::string& pattern) { return Matches(parameter, pattern); })) {
+    } else if (std::ranges::any_of(setting_.allow_missing,
+                                   [&](const std::string& pattern) { return Matches(parameter, pattern); })) {
       fresh_.insert(parameter.name);
     } else {
       problems.push_back(name + ": missing; expected " + TypeAndShape(at::kFloat, parameter.tensor.sizes()) +
@@ -157,10 +157,10 @@ void PretrainedWeights::Fill(const std::vector<Parameter>& parameters, const Tok
 void PretrainedWeights::FillNewRows(const at::Tensor& table, const Tokens& tokens) const {
   std::vector<std::int64_t> added = tokens.added, known;
   for (std::int64_t id = setting_.rows; id < table.size(0); ++id) added.push_back(id);
-  std::sort(added.begin(), added.end());
+  std::ranges::sort(added);
   added.erase(std::unique(added.begin(), added.end()), added.end());
   for (std::int64_t id = 0; id < std::min(tokens.count, setting_.rows); ++id) {
-    if (!std::binary_search(added.begin(), added.end(), id)) known.push_back(id);
+    if (!std::ranges::binary_search(added, id)) known.push_back(id);
   }
   if (added.empty()) return;
   at::Tensor sum = at::zeros({table.size(1)}, at::kDouble);

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 std::vector<const Parameter*> Sorted(const std::vector<Parameter>& tensors) {
   std::vector<const Parameter*> sorted;
   for (const Parameter& parameter : tensors) sorted.push_back(&parameter);
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  std::ranges::sort(sorted, [](const auto* a, const auto* b) { return a->name < b->name; });
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i - 1]->name == sorted[i]->name)
       throw Error("two tensors are called '" + sorted[i]->name + "'");

@@ -149,7 +149,7 @@ class HeaderReader {
   void CheckLayout(const std::map<std::string, Entry>& entries) const {
     std::vector<const std::pair<const std::string, Entry>*> places;
     for (const auto& entry : entries) places.push_back(&entry);
-    std::sort(places.begin(), places.end(), [](const auto* a, const auto* b) {
+    std::ranges::sort(places, [](const auto* a, const auto* b) {
       return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
     });
     std::int64_t position = 0, empty_at = -1;

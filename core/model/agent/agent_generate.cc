@@ -57,7 +57,7 @@ class Texts {
   }
 
   bool AllDone() const {
-    return std::all_of(done_.begin(), done_.end(), [](bool done) { return done; });
+    return std::ranges::all_of(done_, [](bool done) { return done; });
   }
   const at::Tensor& tokens() const { return tokens_; }    // [rows, width + most]
   const at::Tensor& lengths() const { return lengths_; }  // [rows]
@@ -101,8 +101,7 @@ class LastStates {
 };
 
 const at::Tensor* Find(const ModelInputs& inputs, std::string_view name) {
-  const auto found =
-      std::find_if(inputs.begin(), inputs.end(), [&](const ModelInput& input) { return input.name == name; });
+  const auto found = std::ranges::find(inputs, name, &ModelInput::name);
   return found == inputs.end() ? nullptr : &found->tensor;
 }
 

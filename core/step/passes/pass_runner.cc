@@ -23,14 +23,13 @@ namespace {
 
 template <typename Names>
 bool Contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 // The tensor of a spec, or null.
 template <typename Tensors>
 const TensorSpec* Named(const Tensors& tensors, std::string_view name) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const TensorSpec& tensor) { return tensor.name == name; });
+  const auto found = std::ranges::find(tensors, name, &TensorSpec::name);
   return found == tensors.end() ? nullptr : &*found;
 }
 
@@ -90,8 +89,8 @@ at::Tensor RunningPass::Constant(std::string_view name) {
 }
 
 bool RunningPass::IsCarry(std::string_view name) const {
-  return std::any_of(variant().passes.begin(), variant().passes.end(),
-                     [&](const PassInfo& pass) { return Contains(pass.carries, name); });
+  return std::ranges::any_of(variant().passes,
+                             [&](const PassInfo& pass) { return Contains(pass.carries, name); });
 }
 
 ModelInput RunningPass::Image(std::string_view name) {

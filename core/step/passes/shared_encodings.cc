@@ -72,8 +72,8 @@ at::Tensor SharedEncodings::Make(const ForwardContext::Fn& fn) {
 }
 
 bool SharedEncodings::HasReaders(std::string_view key) const {
-  return std::any_of(readers_.begin(), readers_.end(),
-                     [&](const auto& column) { return column.second >= 2 && BelongsTo(key, column.first); });
+  return std::ranges::any_of(
+      readers_, [&](const auto& column) { return column.second >= 2 && BelongsTo(key, column.first); });
 }
 
 int SharedEncodings::Readers(std::string_view column) const {

@@ -40,8 +40,8 @@ bool CarryTask::IsLast(std::string_view pass) const {
 }
 
 bool CarryTask::HasItems(std::string_view pass) const {
-  return std::any_of(spec_.terms.begin(), spec_.terms.end(),
-                     [&](const TermSpec& term) { return term.name == pass && term.max_items > 1; });
+  return std::ranges::any_of(spec_.terms,
+                             [&](const TermSpec& term) { return term.name == pass && term.max_items > 1; });
 }
 
 Batch CarryTask::Sample(const RowRange& rows) const {
@@ -94,8 +94,7 @@ at::Tensor CarryTask::CheckedErrors(std::string_view pass, const at::Tensor& dra
 }
 
 Sums CarryTask::Run(std::string_view name, PassContext& context) const {
-  const auto pass = std::find_if(spec_.passes.begin(), spec_.passes.end(),
-                                 [&](const PassSpec& any) { return any.name == name; });
+  const auto pass = std::ranges::find(spec_.passes, name, &PassSpec::name);
   return {{std::string(name), CheckedErrors(name, Drawn(*pass, context), context).sum()}};
 }
 

@@ -29,7 +29,7 @@ ControlPass::ControlPass(const TaskContext& context, ControlNames names) : names
 
 void ControlPass::Sample(Batch& batch, bool decodes_image, const std::vector<bool>* mine) const {
   const RowRange& rows = batch.rows();
-  const std::int64_t longest = std::max_element(lengths_.begin(), lengths_.end()) - lengths_.begin();
+  const std::int64_t longest = std::ranges::max_element(lengths_) - lengths_.begin();
   std::vector<std::int64_t> lines, lengths, pictures;
   std::vector<LearnedSpan> learned;
   for (std::int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {

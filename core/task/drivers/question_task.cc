@@ -91,8 +91,7 @@ void QuestionTask::SampleTexts(const std::vector<QuestionLabels>& drawn, std::si
 Sums QuestionTask::Run(std::string_view pass, PassContext& context) const {
   if (pass == "fused") return RunFused(context);
   if (control_ && pass == "control") return control_->Run(context, /*decodes_image=*/false);
-  const auto asked =
-      std::find_if(asked_.begin(), asked_.end(), [&](const TextQuestion& a) { return a.name() == pass; });
+  const auto asked = std::ranges::find(asked_, pass, &TextQuestion::name);
   if (asked == asked_.end()) throw Error("the task has no pass '" + std::string(pass) + "'");
   const ModelOutputs outputs =
       context.Forward(asked->LearnedInputs({context.Image("image")}, context), {"losses"});

@@ -29,7 +29,7 @@ std::vector<std::int64_t> Span(const at::Tensor& tokens, std::int64_t row, std::
 }
 
 bool IsGivenFile(const TaskContext& context, const TaskSpec& spec) {
-  return std::any_of(spec.options.begin(), spec.options.end(), [&](const OptionSpec& option) {
+  return std::ranges::any_of(spec.options, [&](const OptionSpec& option) {
     return option.kind == OptionKind::kPath && context.options.contains(option.name) &&
            !context.Path(option.name).empty();
   });

@@ -12,7 +12,7 @@ std::vector<std::string> TextsOf(std::span<const TextList> lists) {
   std::vector<std::string> texts;
   for (const TextList& list : lists) {
     for (const std::string_view text : list.texts) {
-      if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.emplace_back(text);
+      if (std::ranges::find(texts, text) == texts.end()) texts.emplace_back(text);
     }
   }
   return texts;

@@ -29,8 +29,7 @@ JumpChoice::JumpChoice(const std::vector<Direction>& directions, std::uint64_t s
 // The earliest turn, and of those the first in order.
 std::size_t JumpChoice::Index() const {
   const auto earlier = [](const Candidate& a, const Candidate& b) { return a.turn < b.turn; };
-  return static_cast<std::size_t>(std::min_element(candidates_.begin(), candidates_.end(), earlier) -
-                                  candidates_.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(candidates_, earlier) - candidates_.begin());
 }
 
 void JumpChoice::Refused() {

@@ -58,7 +58,7 @@ json PhaseClock::Save() const {
 void PhaseClock::Load(const json& state) {
   const auto name = state.at("now").get<std::string>();
   const auto& names = EnumNames<Phase>::kNames;
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end()) throw std::out_of_range("'" + name + "' is no phase");
   now_ = static_cast<Phase>(found - names.begin());
   done_ = CountOf(state, "done");
