@@ -38,7 +38,13 @@ struct Ramp {
 // By task name, in the file's order, which decides ties; 0 means paused.
 using Weights = std::vector<std::pair<std::string, double>>;
 // The tasks with a weight above 0, in that order.
-std::vector<std::string> ActiveOf(const Weights& weights);
+inline std::vector<std::string> ActiveOf(const Weights& weights) {
+  std::vector<std::string> tasks;
+  for (const auto& [task, weight] : weights) {
+    if (weight > 0) tasks.push_back(task);
+  }
+  return tasks;
+}
 
 // What a run draws from.
 struct Mixture {
@@ -46,9 +52,13 @@ struct Mixture {
   DrawOrder order = DrawOrder::kDeficit;
   Weights weights;
 
-  std::vector<std::string> Active() const;
+  std::vector<std::string> Active() const { return ActiveOf(weights); }
   // From now on it is 0.
-  void Pause(const std::string& task);
+  void Pause(const std::string& task) {
+    for (auto& [name, weight] : weights) {
+      if (name == task) weight = 0;
+    }
+  }
 };
 
 }  // namespace medley

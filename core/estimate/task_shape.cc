@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/memory/meter.h>
 #include <medley/model/asked_losses.h>
 #include <medley/model/forward_sizes.h>
 #include <medley/task/pass_context.h>

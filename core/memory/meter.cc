@@ -52,6 +52,14 @@ bool IsLeak(std::int64_t bytes, at::Device device) {
   return bytes > (device.is_cpu() ? 0 : kWorkspaces);
 }
 
+std::int64_t BytesOf(const Batch& rows) {
+  std::size_t bytes = 0;
+  for (const auto& [name, column] : rows.columns()) bytes += column.nbytes();
+  for (const auto& [name, items] : rows.items()) bytes += items.nbytes();
+  for (const auto& [name, column] : rows.ragged()) bytes += column.values.nbytes() + column.item_row.nbytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
 void ReleaseCachedMemory(at::Device device) {
   if (device.is_cpu()) {
     malloc_trim(0);

@@ -11,6 +11,7 @@
 
 #include <medley/memory/gradients_at_peak.h>
 #include <medley/memory/reading.h>
+#include <medley/task/batch.h>
 
 namespace medley {
 
@@ -23,6 +24,9 @@ MemoryReading ReadingOf(const c10::CachingDeviceAllocator::DeviceStats& stats);
 // Sets the peaks to what is in use now. A device has one pair of them: whoever resets them takes them from
 // whoever measures.
 void ResetPeak(at::Device device);
+
+// Bytes of all tensors of these rows.
+std::int64_t BytesOf(const Batch& rows);
 
 // Gives memory back that allocators keep for later; tensors stay. What follows pays for getting it again.
 void ReleaseCachedMemory(at::Device device);

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <span>
+#include <array>
 
-#include <medley/model/model_spec.h>
+#include <medley/model/agent/agent_spec.h>
 
 namespace medley {
 
 // The models that no plugin brings. MakeModel makes them (plugin/model_maker.h).
-std::span<const ModelSpec* const> BuiltInModels();
+inline constexpr std::array<const ModelSpec*, 1> kBuiltInModels = {&kAgentSpec};
 
 }  // namespace medley

@@ -10,7 +10,7 @@
 
 #include <medley/page/curve.h>
 #include <medley/page/last_scores.h>
-#include <medley/report/smoothed_losses.h>
+#include <medley/report/term_loss.h>
 
 namespace medley {
 

@@ -1,9 +1,10 @@
 #include <medley/plan/plan_in_force.h>
 
 #include <algorithm>
+#include <limits>
 
 #include <medley/base/json_count.h>
-#include <medley/plan/peak_prediction.h>
+#include <medley/plan/task_plan.h>
 #include <medley/step/accumulation.h>
 
 namespace medley {
@@ -11,6 +12,27 @@ namespace {
 
 constexpr std::int64_t kFirstPatience = 32;
 constexpr std::int64_t kMostPatience = 4096;
+
+// What a form's draws take in the mode of the plan and as many rows, but in other micro-batches. Nothing
+// where the plan has no such form, or the profile no lines of that mode.
+std::optional<PeakPrediction> PredictPeak(const Plan& plan, const Profile& profile,
+                                          const PlanSetting& setting, const FormId& form,
+                                          std::int64_t micro_rows) {
+  const PlannedTask* entry = plan.Find(form);
+  const auto measured = profile.tasks.find(form);
+  if (entry == nullptr || measured == profile.tasks.end()) return std::nullopt;
+  const ModeProfile* mode = measured->second.Find(entry->way);
+  if (mode == nullptr) return std::nullopt;
+  TaskProfile only =
+      measured->second;  // with one mode and micro-rows that are given nothing is left to choose
+  only.modes = {*mode};
+  const TaskRequest request{.passes = entry->passes, .rows = entry->rows, .micro_rows = micro_rows};
+  const std::int64_t others = std::max<std::int64_t>(0, profile.gradients - only.gradients);
+  const auto choice =
+      TaskPlanner(only, request, setting, others).Choose(std::numeric_limits<std::int64_t>::max() / 2);
+  if (!choice) return std::nullopt;
+  return PeakPrediction{.peak = plan.floor_bytes() + entry->tables + choice->bytes, .margin = choice->margin};
+}
 
 }  // namespace
 

@@ -17,7 +17,7 @@
 namespace medley {
 namespace {
 
-// One of BuiltInModels(), by the kind of its config.
+// One of kBuiltInModels, by the kind of its config.
 std::unique_ptr<Model> MakeBuiltInModel(const ModelContext& context) {
   if (context.config.kind() == kAgentSpec.name) return std::make_unique<Agent>(context);
   throw Error("medley has no model '" + context.config.kind() + "' of its own");

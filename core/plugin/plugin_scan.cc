@@ -122,7 +122,7 @@ PluginFile ReadPlugin(const fs::path& candidate) {
     throw Rejection{"bad abi", differences};
   }
   for (const ModelInfo& model : note.models) {
-    for (const ModelSpec* own : BuiltInModels()) {
+    for (const ModelSpec* own : kBuiltInModels) {
       if (model.name == own->name)
         throw Rejection{"bad note",
                         "its model '" + model.name + "' has the name of one of medley's own; rename it"};

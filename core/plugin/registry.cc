@@ -20,7 +20,7 @@ std::string Words(const RejectedPlugin& file) {
 }  // namespace
 
 Registry::Registry() {
-  for (const ModelSpec* model : BuiltInModels()) own_models_.emplace(model->name, InfoOf(*model));
+  for (const ModelSpec* model : kBuiltInModels) own_models_.emplace(model->name, InfoOf(*model));
 }
 
 Registry Registry::Scan(const PluginSearch& search) {

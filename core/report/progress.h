@@ -12,7 +12,6 @@
 #include <medley/report/rank_work.h>
 #include <medley/report/record_sink.h>
 #include <medley/report/short_names.h>
-#include <medley/report/smoothed_losses.h>
 
 namespace medley {
 

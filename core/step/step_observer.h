@@ -20,7 +20,7 @@ struct PassRun {
 // hear. What it throws ends the step.
 class StepObserver {
  public:
-  virtual ~StepObserver();
+  virtual ~StepObserver() = default;
 
   // A draw begins; its rows have not moved to the device yet.
   virtual void DrawBegins(const std::string& /*task*/) {}

@@ -7,7 +7,6 @@
 #include <medley/base/bytes.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/random.h>
-#include <medley/memory/batch_bytes.h>
 #include <medley/memory/meter.h>
 #include <medley/step/sample_rows.h>
 

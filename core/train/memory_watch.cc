@@ -5,7 +5,6 @@
 
 #include <medley/base/clock.h>
 #include <medley/data/item_stream.h>
-#include <medley/memory/batch_bytes.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/step/accumulation.h>

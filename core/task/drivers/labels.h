@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/error.h>
+
 namespace medley {
 
 // The label of a row: each aligned range of `labels` rows holds every label once, and so does each aligned
@@ -33,6 +35,10 @@ inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& 
 
 // What Draw gave for a row must be 0 <= drawn < count; else an Error with the row and `what` ("label of
 // 'colour'").
-void CheckDrawn(std::int64_t row, const std::string& what, std::int64_t drawn, std::int64_t count);
+inline void CheckDrawn(std::int64_t row, const std::string& what, std::int64_t drawn, std::int64_t count) {
+  if (drawn >= 0 && drawn < count) return;
+  throw Error("row " + std::to_string(row) + ": Draw gave " + std::to_string(drawn) + " as the " + what +
+              "; expected 0 to " + std::to_string(count - 1));
+}
 
 }  // namespace medley

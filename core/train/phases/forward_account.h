@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include <medley/base/json_count.h>
+
 namespace medley {
 
 // What steps and predictions cost, in row-forwards: a row that is looked at has one, a trained row three, for
@@ -36,8 +38,16 @@ class ForwardAccount {
   void Mark() { marked_ = trained_; }
   std::int64_t SinceMark() const { return trained_ - marked_; }
 
-  nlohmann::json Save() const;
-  void Load(const nlohmann::json& state);  // throws what JSON and counts throw
+  nlohmann::json Save() const {
+    return {{"trained", trained_}, {"spent", spent_}, {"earned", earned_}, {"marked", marked_}};
+  }
+  // Throws what JSON and counts throw.
+  void Load(const nlohmann::json& state) {
+    trained_ = CountOf(state, "trained", 0, INT64_MAX);
+    spent_ = CountOf(state, "spent", 0, INT64_MAX);
+    marked_ = CountOf(state, "marked", 0, INT64_MAX);
+    earned_ = state.at("earned").get<double>();
+  }
 
  private:
   double allowance_;

@@ -1,7 +1,0 @@
-#include <medley/step/step_observer.h>
-
-namespace medley {
-
-StepObserver::~StepObserver() = default;
-
-}  // namespace medley
