@@ -1,7 +1,5 @@
 #include <medley/checkpoint/checkpoint_keeper.h>
 
-#include <c10/util/Exception.h>
-
 #include <set>
 #include <utility>
 
@@ -86,13 +84,8 @@ void CheckpointKeeper::TrySave(std::int64_t step, const std::optional<MeanEvalua
   try {
     Save(step, evaluated, rotation);
     failures_ = 0;
-  } catch (const c10::AcceleratorError&) {
-    throw;  // so does every later call
-  } catch (const PeerError&) {
-    throw;
-  } catch (const ExchangeError&) {
-    throw;
   } catch (const std::exception& error) {
+    if (EndsTheRun(error)) throw;
     ++failures_;
     const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
     if (failures_ >= kMostFailures) {
@@ -109,13 +102,8 @@ void CheckpointKeeper::SaveNow(std::int64_t step, const std::optional<MeanEvalua
   for (int failures = 1; saved_step_ != step; ++failures) {
     try {
       Save(step, evaluated, older == Older::kStay ? Rotation::kLater : Rotation::kTakesPart);
-    } catch (const c10::AcceleratorError&) {
-      throw;
-    } catch (const PeerError&) {
-      throw;
-    } catch (const ExchangeError&) {
-      throw;
     } catch (const std::exception& error) {
+      if (EndsTheRun(error)) throw;
       const std::string line = "step " + std::to_string(step) + " was not saved: " + error.what();
       if (failures >= kMostFailures) throw Error(line + ". " + NewestCheckpointWords(setting_.run));
       console_.Warn(line + ". Trying again");

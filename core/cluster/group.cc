@@ -1,6 +1,7 @@
 #include <medley/cluster/group.h>
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cstring>
@@ -72,11 +73,10 @@ std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t
   return {static_cast<const char*>(bytes.const_data_ptr()), shared.size()};
 }
 
-std::vector<std::string> Gather(ProcessGroup& group, const std::string& text) {
-  std::vector<std::string> texts;
-  for (const auto& numbers : GatherLists(group, ToWire(text)))
-    texts.push_back(FromWire<std::string>(numbers));
-  return texts;
+bool EndsTheRun(const std::exception& error) {
+  return dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr ||
+         dynamic_cast<const PeerError*>(&error) != nullptr ||
+         dynamic_cast<const ExchangeError*>(&error) != nullptr;
 }
 
 }  // namespace medley

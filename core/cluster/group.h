@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,11 +71,19 @@ std::vector<Message> GatherMessages(ProcessGroup& group, const Message& own) {
   for (const auto& numbers : GatherNumbers(group, ToWire(own))) all.push_back(FromWire(numbers, own));
   return all;
 }
+// The same of messages of any length.
+template <typename Message>
+std::vector<Message> Gather(ProcessGroup& group, const Message& own) {
+  std::vector<Message> all;
+  for (const auto& numbers : GatherLists(group, ToWire(own))) all.push_back(FromWire<Message>(numbers));
+  return all;
+}
 // Waits until all are here.
 void Barrier(ProcessGroup& group);
 // The text of one process, on all.
 std::string Broadcast(ProcessGroup& group, const std::string& text, std::int64_t from = 0);
-// Every process's, in the order of ranks.
-std::vector<std::string> Gather(ProcessGroup& group, const std::string& text);
+// What ends a run wherever it comes up, so that who goes on after other errors passes it: a device or an
+// exchange that failed. Every later call of theirs fails too.
+bool EndsTheRun(const std::exception& error);
 
 }  // namespace medley

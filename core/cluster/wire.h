@@ -14,8 +14,8 @@ namespace medley {
 
 // How the processes of a run write what they tell each other: as numbers of 64 bits. A message is a tuple, or
 // says its fields once, for who writes and who reads: auto Fields() { return std::tie(step, failed, sums); }
-// A number or a flag is one; a text its length and its bytes, eight in each; a list its elements: who reads
-// it knows how many.
+// A number or a flag is one; a text its length and its bytes, eight in each; a map its size, keys and values;
+// an optional whether there is one; a list its elements: who reads it knows how many.
 class Wire {
  public:
   Wire() = default;  // to be written
@@ -28,8 +28,7 @@ class Wire {
     } else if constexpr (std::is_integral_v<Field> || std::is_enum_v<Field>) {
       field = static_cast<Field>(Next(static_cast<std::int64_t>(field)));
     } else if constexpr (std::is_same_v<Field, std::string>) {
-      const auto size = static_cast<std::size_t>(Next(std::ssize(field)));
-      field.resize(reads_ ? std::min(size, 8 * (numbers_.size() - at_)) : size);
+      field.resize(Size(field.size(), 8));
       for (std::size_t i = 0; i < field.size(); i += 8) {
         std::int64_t eight = 0;
         std::memcpy(&eight, field.data() + i, std::min<std::size_t>(8, field.size() - i));
@@ -39,6 +38,16 @@ class Wire {
     } else if constexpr (requires { field.Fields(); }) {
       auto fields = field.Fields();
       Visit(fields);
+    } else if constexpr (requires { field.has_value(); }) {
+      bool is_there = field.has_value();
+      Visit(is_there);
+      if (is_there) Visit(field ? *field : field.emplace());
+    } else if constexpr (requires { typename Field::mapped_type; }) {
+      std::vector<std::pair<typename Field::key_type, typename Field::mapped_type>> pairs(field.begin(),
+                                                                                          field.end());
+      pairs.resize(Size(pairs.size(), 1));
+      Visit(pairs);
+      field = Field(pairs.begin(), pairs.end());
     } else if constexpr (requires { field.begin(); }) {
       for (auto& one : field) Visit(one);
     } else {
@@ -52,6 +61,12 @@ class Wire {
   std::int64_t Next(std::int64_t number) {
     if (reads_) return at_ < numbers_.size() ? numbers_[at_++] : 0;
     return numbers_.emplace_back(number);
+  }
+
+  // Of a text or a map, of which a number holds so many; no more than can follow.
+  std::size_t Size(std::size_t written, std::size_t in_each) {
+    const auto size = static_cast<std::size_t>(Next(static_cast<std::int64_t>(written)));
+    return reads_ ? std::min(size, in_each * (numbers_.size() - at_)) : size;
   }
 
   std::vector<std::int64_t> numbers_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace medley {
@@ -16,6 +17,8 @@ class FormId {
   explicit FormId(std::string text) : text_(std::move(text)) {}
 
   const std::string& text() const { return text_; }
+
+  auto Fields() { return std::tie(text_); }  // for another process: see Wire
 
   friend std::strong_ordering operator<=>(const FormId&, const FormId&) = default;
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include <medley/plan/plan.h>
@@ -22,6 +23,8 @@ std::vector<TaskRequest> PartsOf(std::vector<TaskRequest> asked, std::int64_t ra
 struct PlannedDraw {
   std::int64_t rows = 0;
   std::int64_t operations = 0;  // floating-point, of a row; 0: not known
+
+  auto Fields() { return std::tie(rows, operations); }
 };
 using PlannedDraws = std::map<FormId, PlannedDraw>;
 PlannedDraws DrawsOf(const Plan& plan);

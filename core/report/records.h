@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <medley/curriculum/form_id.h>
@@ -115,6 +116,8 @@ struct PlanRecord {
 struct JumpRecord {
   struct Change {
     double from = 0, to = 0;  // mean loss of the probe rows: of what it was compared with, and of the jump
+
+    auto Fields() { return std::tie(from, to); }
   };
   std::string direction;
   double steps = 0;  // how far: what it moves in so many steps

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include <medley/base/durable_file.h>
@@ -19,43 +20,37 @@
 namespace medley {
 namespace {
 
-using nlohmann::json;
+// What a process says of its planning.
+struct Said {
+  bool stops = false;
+  std::optional<Failure> failure{};
+  PlannedDraws draws{};
 
-std::vector<json> SaidByAll(Cluster& cluster, const json& own) {
-  std::vector<json> all;
-  for (const std::string& words :
-       Gather(cluster.group(), own.dump(-1, ' ', false, json::error_handler_t::replace)))
-    all.push_back(json::parse(words));
-  return all;
-}
+  auto Fields() { return std::tie(stops, failure, draws); }
+};
 
-void RequireThatAllGoOn(const std::vector<json>& all) {
-  for (const json& one : all) {
-    if (one.at("stops").get<bool>()) throw Interrupted();
-  }
+void RequireThatAllGoOn(const std::vector<Said>& all) {
+  if (std::ranges::any_of(all, &Said::stops)) throw Interrupted();
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (!all[rank].contains("failure")) continue;
-    const auto failure = FromWire<Failure>(all[rank].at("failure"));
-    throw Error("rank " + std::to_string(rank) + ": " + failure.reason, failure.code);
+    if (const auto& failure = all[rank].failure)
+      throw Error("rank " + std::to_string(rank) + ": " + failure->reason, failure->code);
   }
 }
 
 // Of the forms that each of them has planned: the fewest rows of any, and what the first counted of one.
-PlannedDraws Agreed(const std::vector<json>& all, PlannedDraws draws, Console& console) {
+PlannedDraws Agreed(const std::vector<Said>& all, PlannedDraws draws, Console& console) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const json planned = all[rank].value("draws", json::object());
-    for (auto form = draws.begin(); form != draws.end();) {
-      const auto there = planned.find(form->first.text());
-      if (there == planned.end()) {
-        console.Warn("the task " + form->first.text() + " has no plan, as rank " + std::to_string(rank) +
+    for (auto draw = draws.begin(); draw != draws.end();) {
+      const auto there = all[rank].draws.find(draw->first);
+      if (there == all[rank].draws.end()) {
+        console.Warn("the task " + draw->first.text() + " has no plan, as rank " + std::to_string(rank) +
                      " has none");
-        form = draws.erase(form);
-      } else {
-        PlannedDraw& draw = form->second;
-        draw.rows = std::min(draw.rows, there->at("rows").get<std::int64_t>());
-        if (rank == 0) draw.operations = there->at("operations").get<std::int64_t>();
-        ++form;
+        draw = draws.erase(draw);
+        continue;
       }
+      draw->second.rows = std::min(draw->second.rows, there->second.rows);
+      if (rank == 0) draw->second.operations = there->second.operations;
+      ++draw;
     }
   }
   return draws;
@@ -96,21 +91,20 @@ void Admission::PlanTogether(const std::function<void()>& plan) {
   Cluster& cluster = *run_.cluster;
   if (cluster.alone()) return plan();
   RunPlanner::Planned before = planner_->planned();
-  json said;
-  std::exception_ptr own;
+  Said own;
+  std::exception_ptr thrown;
   try {
     plan();
-    for (const auto& [form, draw] : DrawsOf(planner_->plan()))
-      said["draws"][form.text()] = {{"rows", draw.rows}, {"operations", draw.operations}};
+    own.draws = DrawsOf(planner_->plan());
   } catch (const std::exception& error) {
-    own = std::current_exception();
-    said["failure"] = ToWire(Failure::Of(error));
+    thrown = std::current_exception();
+    own.failure = Failure::Of(error);
   }
-  said["stops"] = InterruptRequested();
-  std::vector<json> all;
-  Exchanging([&] { all = SaidByAll(cluster, said); });
+  own.stops = InterruptRequested();
+  std::vector<Said> all;
+  Exchanging([&] { all = Gather(cluster.group(), own); });
   try {
-    if (own) std::rethrow_exception(own);
+    if (thrown) std::rethrow_exception(thrown);
     RequireThatAllGoOn(all);
   } catch (...) {
     planner_->GoBackTo(std::move(before));

@@ -21,10 +21,6 @@ std::vector<std::string> Rounds::Everyones(const std::string& own) {
   return all;
 }
 
-std::string Rounds::FirstsWords(const std::function<std::string()>& words) {
-  return Broadcast(cluster_.group(), cluster_.is_first() ? words() : "");
-}
-
 void Rounds::AllOrNone(const std::function<void()>& work) {
   const double begin = SteadySeconds();
   std::exception_ptr error;

@@ -41,7 +41,10 @@ class Rounds {
   // What each of them says, in the order of ranks.
   std::vector<std::string> Everyones(const std::string& own);
   // What the first process says; the others' function is not called.
-  std::string FirstsWords(const std::function<std::string()>& words);
+  template <typename Words>
+  auto Firsts(const Words& words) {
+    return Gather(cluster_.group(), cluster_.is_first() ? words() : decltype(words())()).front();
+  }
   // Does it. Where it fails in some, all throw for what the first of those says: that one what it threw, the
   // others an Error with its words, of files a FileError.
   void AllOrNone(const std::function<void()>& work);

@@ -24,20 +24,11 @@ struct StepLossOfTask {
 };
 using LossesOfTask = std::vector<StepLossOfTask>;
 
-double WeightedSum(const nlohmann::json& terms) {
-  double sum = 0;
-  for (const auto& [name, term] : terms.items()) {
-    const nlohmann::json weighted = term.value("weighted", nlohmann::json());
-    if (weighted.is_number()) sum += weighted.get<double>();
-  }
-  return sum;
-}
-
 std::map<std::string, LossesOfTask> ReadLosses(const fs::path& run) {
   std::map<std::string, LossesOfTask> losses;
   ForEachLine(run / kMetricsLog, DamagedLine::kPassedOver, [&](const nlohmann::json& line) {
-    for (const auto& [task, terms] : At(line, "terms").items())
-      losses[task].push_back({line["step"].get<std::int64_t>(), WeightedSum(terms)});
+    for (const auto& [task, loss] : LossesIn(line))
+      losses[task].push_back({line["step"].get<std::int64_t>(), loss});
   });
   return losses;
 }

@@ -1,7 +1,5 @@
 #include <medley/train/step_attempt.h>
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -106,15 +104,10 @@ std::optional<Failure> StepAttempt::Try(const std::function<void()>& work) const
   try {
     work();
     return std::nullopt;
-  } catch (const c10::AcceleratorError&) {
-    throw;
-  } catch (const PeerError&) {
-    throw;
-  } catch (const ExchangeError&) {
-    throw;
   } catch (const Interrupted&) {
     interrupted = true;
   } catch (const std::exception& error) {
+    if (EndsTheRun(error)) throw;
     failure = Failure::Of(error, Words() + ": ");
   }
   Abandon(failure.value_or(Failure()));

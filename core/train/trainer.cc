@@ -89,7 +89,6 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
              std::move(start_.weights)) {
   if (phases_)
     predictor_.emplace(Predictor::Setting{.config = run.config,
-                                          .is_first = run.cluster->is_first(),
                                           .device = run.device,
                                           .model = *run.model,
                                           .optimizer = *run.optimizer,

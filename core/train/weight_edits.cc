@@ -1,7 +1,5 @@
 #include <medley/train/weight_edits.h>
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -127,13 +125,8 @@ WeightEdits::Refusal WeightEdits::Try(const std::string& text, std::int64_t step
     is_good = true;
     Apply(text, std::move(next), step, std::move(due));
     return {};
-  } catch (const c10::AcceleratorError&) {
-    throw;
-  } catch (const PeerError&) {
-    throw;
-  } catch (const ExchangeError&) {
-    throw;
   } catch (const std::exception& error) {
+    if (EndsTheRun(error)) throw;
     const Failure failure = Failure::Of(error);
     // Trouble of the machine is no fault of an edit that was good once, and must not cost it.
     if (whose == WeightsOf::kBegunRun && failure.of_the_machine)

@@ -84,7 +84,7 @@ TEST(Group, AProcessAloneGetsBackWhatItGave) {
   Cluster cluster;
   EXPECT_TRUE(cluster.alone() && cluster.is_first());
   EXPECT_EQ(Broadcast(cluster.group(), "text"), "text");
-  EXPECT_EQ(Gather(cluster.group(), "text"), std::vector<std::string>{"text"});
+  EXPECT_EQ(Gather(cluster.group(), std::string("text")), std::vector<std::string>{"text"});
   int calls = 0;
   cluster.FirstAlone([&] { ++calls; });
   EXPECT_EQ(calls, 1);

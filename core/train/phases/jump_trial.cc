@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include <medley/base/interrupt.h>
@@ -20,8 +19,6 @@
 
 namespace medley {
 namespace {
-
-using nlohmann::json;
 
 // Rows that no draw and no evaluation has.
 constexpr std::uint64_t ProbeSeed(std::uint64_t run_seed, std::string_view task) {
@@ -90,28 +87,6 @@ TrialLosses JumpTrial::Run(LoadedTask& task, std::int64_t event,
     }
   }
   return losses;
-}
-
-json ToJson(const JumpVerdict& verdict) {
-  json tasks = json::object();
-  for (const auto& [task, change] : verdict.tasks) tasks[task] = {change.from, change.to};
-  return {{"gain", verdict.gain},
-          {"standard_error", verdict.standard_error},
-          {"tasks", std::move(tasks)},
-          {"refused", verdict.refused}};
-}
-
-JumpVerdict VerdictFrom(const json& words) {
-  const auto number = [](const json& value) {
-    return value.is_number() ? value.get<double>() : std::nan("");
-  };
-  JumpVerdict verdict{.gain = number(words.at("gain")),
-                      .standard_error = number(words.at("standard_error")),
-                      .tasks = {},
-                      .refused = words.at("refused").get<std::string>()};
-  for (const auto& [task, change] : words.at("tasks").items())
-    verdict.tasks[task] = {.from = number(change.at(0)), .to = number(change.at(1))};
-  return verdict;
 }
 
 JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses,

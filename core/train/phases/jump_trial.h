@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <medley/model/model.h>
@@ -58,10 +58,9 @@ struct JumpVerdict {
   double standard_error = 0;  // of it
   std::map<std::string, JumpRecord::Change> tasks;
   std::string refused;  // why, in words; "": taken
+
+  auto Fields() { return std::tie(gain, standard_error, tasks, refused); }  // for another process: see Wire
 };
-// For another process: what is no number stays so.
-nlohmann::json ToJson(const JumpVerdict& verdict);
-JumpVerdict VerdictFrom(const nlohmann::json& json);
 // `losses`: by task, of the pieces: of what is compared, and the candidate's. `least_gain`: what training
 // gains for the same cost. `shares` of these tasks sum to 1.
 JumpVerdict JudgeJump(const std::map<std::string, TrialLosses>& losses,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <medley/base/bytes.h>
@@ -15,8 +16,6 @@
 
 namespace medley {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kAheadByItself = 25;  // steps
 constexpr int kMostRepeats = 16;
@@ -82,15 +81,9 @@ double Predictor::StepsOf(const Jump& jump, double size) const {
 Displacement Predictor::Of(const Candidate& candidate, double size) const {
   const double steps = candidate.stretch * StepsOf(candidate.jump, size);
   const double decay = setting_.config.optimizer.average;
-  switch (candidate.jump.direction) {
-    case Direction::kTrend:
-      return {Direction::kTrend, steps * (1 - decay) / decay};
-    case Direction::kLine:
-      return {Direction::kLine, steps / (10 * static_cast<double>(setting_.state.clock.spacing()))};
-    case Direction::kLastStep:
-      return {Direction::kLastStep, steps};
-  }
-  return {};
+  if (candidate.jump.direction == Direction::kTrend) return {Direction::kTrend, steps * (1 - decay) / decay};
+  if (candidate.jump.direction == Direction::kLastStep) return {Direction::kLastStep, steps};
+  return {Direction::kLine, steps / (10 * static_cast<double>(setting_.state.clock.spacing()))};
 }
 
 // Where the average gets in the next steps for nothing: never beyond the weights.
@@ -137,28 +130,16 @@ std::string Predictor::WhyImpossible(const Displacement& displacement) {
 // On all processes. What a forward gives differs from machine to machine, and what follows from it may not.
 std::optional<Predictor::FailedTask> Predictor::FirstsLook(const std::map<std::string, double>& shares,
                                                            Candidate& candidate) {
-  std::optional<FailedTask> failed;
-  const std::string said = setting_.rounds.FirstsWords([&] {
-    failed = Look(shares, candidate);
-    json words = {{"verdict", ToJson(candidate.verdict)},
-                  {"size", candidate.size},
-                  {"forwards", candidate.forwards},
-                  {"events", setting_.state.events}};
-    if (failed) words["failed"] = {{"task", failed->task}, {"failure", ToWire(failed->failure)}};
-    return words.dump(-1, ' ', false, json::error_handler_t::replace);
-  });
-  if (setting_.is_first) return failed;
-  const json words = json::parse(said);
-  PhaseState& state = setting_.state;
   candidate.jump = NextJump();
   candidate.fall = FallSinceMark(shares);
-  candidate.size = words.at("size").get<double>();
-  candidate.forwards = words.at("forwards").get<std::int64_t>();
-  candidate.verdict = VerdictFrom(words.at("verdict"));
-  state.events = words.at("events").get<std::int64_t>();
-  if (!words.contains("failed")) return std::nullopt;
-  return FailedTask{words.at("failed").at("task").get<std::string>(),
-                    FromWire<Failure>(words.at("failed").at("failure"))};
+  std::optional<FailedTask> failed;
+  std::int64_t& events = setting_.state.events;
+  std::tie(failed, candidate.verdict, candidate.size, candidate.forwards, events) =
+      setting_.rounds.Firsts([&] {
+        auto own = Look(shares, candidate);
+        return std::tuple(std::move(own), candidate.verdict, candidate.size, candidate.forwards, events);
+      });
+  return failed;
 }
 
 bool Predictor::Repeats() const {
@@ -179,10 +160,7 @@ double Predictor::FallSinceMark(const std::map<std::string, double>& shares) con
 // The next candidate, against what comes by itself.
 std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string, double>& shares,
                                                      Candidate& candidate) {
-  PhaseState& state = setting_.state;
-  candidate.jump = NextJump();
   candidate.size = candidate.jump.size;
-  candidate.fall = FallSinceMark(shares);
   candidate.verdict.refused = WhyImpossible(Of(candidate, candidate.size));
   if (!candidate.verdict.refused.empty()) return std::nullopt;
   try {
@@ -198,7 +176,7 @@ std::optional<Predictor::FailedTask> Predictor::Look(const std::map<std::string,
     AbandonForward(setting_.device);
     candidate.verdict.refused = "not one probe row fits into the memory that is left";
   }
-  ++state.events;
+  ++setting_.state.events;
   return std::nullopt;
 }
 
@@ -209,13 +187,12 @@ std::optional<Predictor::FailedTask> Predictor::Round(const std::map<std::string
   for (const auto& [task, share] : shares) {
     try {
       losses[task] = trial_.Losses(task, setting_.state.events, displacements);
-    } catch (const c10::AcceleratorError&) {
-      throw;
     } catch (const c10::OutOfMemoryError&) {
       throw;
     } catch (const Interrupted&) {
       throw;
     } catch (const std::exception& error) {
+      if (EndsTheRun(error)) throw;
       AbandonForward(setting_.device);
       return FailedTask{task, Failure::Of(error, "a prediction, rows of task " + task + ": ")};
     }

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <medley/config/run_config.h>
@@ -48,7 +48,6 @@ class Predictor {
   // References outlive it. The config has phases, and the optimizer their directions.
   struct Setting {
     const RunConfig& config;
-    bool is_first = true;  // of the processes that train the run
     at::Device device;
     const Model& model;
     Optimizer& optimizer;
@@ -73,6 +72,8 @@ class Predictor {
   struct FailedTask {
     std::string task;
     Failure failure;
+
+    auto Fields() { return std::tie(task, failure); }
   };
   std::optional<FailedTask> Predict(std::int64_t step, double rate);
   // As StepAttempt's. The first step behind a jump is computed with the weights that it leads to, and decides

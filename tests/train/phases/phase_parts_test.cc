@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <medley/cluster/wire.h>
 #include <medley/train/phases/jump_trial.h>
 #include <medley/train/phases/phase_state.h>
 
@@ -247,7 +248,9 @@ TEST(JumpVerdict, AnotherProcessReadsTheSame) {
                          .standard_error = std::nan(""),
                          .tasks = {{"a", {.from = 0.1, .to = std::nan("")}}},
                          .refused = "a loss is not finite"};
-  const JumpVerdict read = VerdictFrom(nlohmann::json::parse(ToJson(said).dump()));
+  using Words = std::tuple<std::optional<JumpVerdict>, std::optional<JumpVerdict>>;
+  EXPECT_FALSE(std::get<1>(FromWire<Words>(ToWire(Words(said, {})))));
+  const JumpVerdict read = *std::get<0>(FromWire<Words>(ToWire(Words(said, {}))));
   EXPECT_EQ(read.gain, said.gain);
   EXPECT_TRUE(std::isnan(read.standard_error));
   EXPECT_EQ(read.tasks.at("a").from, 0.1);
