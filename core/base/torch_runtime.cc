@@ -18,8 +18,6 @@ std::atomic<bool> cuda_is_open = false;
 
 }  // namespace
 
-std::string TorchConfiguration() { return at::show_config(); }
-
 std::filesystem::path LoadedTorchDirectory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&at::show_config), &info) == 0 || info.dli_fname == nullptr)

@@ -5,9 +5,6 @@
 
 namespace medley {
 
-// How the loaded libtorch was built, in its own words (several lines).
-std::string TorchConfiguration();
-
 // The directory of the loaded libtorch_cpu.so: an installed medley may run with another wheel than it was
 // built with.
 std::filesystem::path LoadedTorchDirectory();

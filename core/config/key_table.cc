@@ -6,7 +6,6 @@
 
 #include <medley/base/suggest.h>
 #include <medley/base/utf8.h>
-#include <medley/config/field.h>
 
 namespace medley {
 namespace {
@@ -15,11 +14,6 @@ using nlohmann::json;
 
 constexpr std::size_t kLongestKey = 64;
 constexpr int kMostSuggestions = 100;  // each takes a look at every name
-
-template <typename Keys>
-auto Named(const Keys& keys, std::string_view name) {
-  return std::ranges::find_if(keys, [&](const auto& key) { return key.name == name; });
-}
 
 bool IsNumber(const json& scalar, const ReadKey& key, KeysOf whose) {
   if (!scalar.is_number()) return false;
@@ -31,40 +25,17 @@ bool IsNumber(const json& scalar, const ReadKey& key, KeysOf whose) {
 }
 
 bool IsGood(const JsonNode& value, const ReadKey& key, KeysOf whose) {
-  switch (key.type) {
-    case KeyType::kInteger:
-    case KeyType::kNumber:
-      return IsNumber(value.scalar, key, whose);
-    case KeyType::kSwitch:
-      return value.scalar.is_boolean();
-    case KeyType::kText:
-      return value.IsString();
-    case KeyType::kArray:
-      return value.IsArray();
-    case KeyType::kObject:
-      return value.IsObject();
-  }
-  return false;
+  if (key.type <= KeyType::kNumber) return IsNumber(value.scalar, key, whose);
+  return key.type == KeyType::kSwitch  ? value.scalar.is_boolean()
+         : key.type == KeyType::kText  ? value.IsString()
+         : key.type == KeyType::kArray ? value.IsArray()
+                                       : value.IsObject();
 }
 
 std::string Expected(const ReadKey& key) {
-  const std::string null = key.or_null ? " or null" : "";
   const Field bounds{.low = key.low, .high = key.most, .above_low = key.above_low};
-  switch (key.type) {
-    case KeyType::kInteger:
-      return "a whole number " + BoundsInWords(bounds) + null;
-    case KeyType::kNumber:
-      return "a number " + BoundsInWords(bounds) + null;
-    case KeyType::kSwitch:
-      return "true or false" + null;
-    case KeyType::kText:
-      return "a text" + null;
-    case KeyType::kArray:
-      return "an array" + null;
-    case KeyType::kObject:
-      return "an object" + null;
-  }
-  return "";
+  return EnumName(key.type) + (key.type <= KeyType::kNumber ? " " + BoundsInWords(bounds) : "") +
+         (key.or_null ? " or null" : "");
 }
 
 bool IsNullNode(const JsonNode& value) { return value.type == json::value_t::null; }
@@ -95,15 +66,15 @@ std::vector<std::string> NamesIn(const KeyTable& table) {
 }  // namespace
 
 std::optional<KeyUse> KeyTable::UseOf(std::string_view key) const {
-  if (Named(read, key) != read.end()) return KeyUse::kRead;
+  if (std::ranges::find(read, key, &ReadKey::name) != read.end()) return KeyUse::kRead;
   if (std::ranges::find(harmless, key) != harmless.end()) return KeyUse::kHarmless;
-  if (Named(refused, key) != refused.end()) return KeyUse::kRefused;
+  if (std::ranges::find(refused, key, &RefusedKey::name) != refused.end()) return KeyUse::kRefused;
   return std::nullopt;
 }
 
 bool KeyTable::MayBeIgnored(std::string_view key) const {
   const auto use = UseOf(key);
-  if (use == KeyUse::kRefused) return Named(refused, key)->may_be_named;
+  if (use == KeyUse::kRefused) return std::ranges::find(refused, key, &RefusedKey::name)->may_be_named;
   return use != KeyUse::kRead;
 }
 
@@ -117,14 +88,15 @@ KeyReader::KeyReader(ConfigFile& file, std::vector<std::string> path, const KeyT
 
 void KeyReader::Look(const JsonMember& member, const KeyTable& table,
                      const std::vector<std::string>& ignored) {
-  if (const auto read = Named(table.read, member.key); read != table.read.end()) return Take(member, *read);
+  if (const auto read = std::ranges::find(table.read, member.key, &ReadKey::name); read != table.read.end())
+    return Take(member, *read);
   if (whose_ == KeysOf::kBegunRun || table.UseOf(member.key) == KeyUse::kHarmless) return;
   if (std::ranges::find(ignored, member.key) != ignored.end() && table.MayBeIgnored(member.key)) return;
   const std::string name = CutText(member.key, kLongestKey);
   std::string path;
   for (const std::string& step : path_) path = JoinPath(path, step);
   path = JoinPath(path, name);
-  const auto refused = Named(table.refused, member.key);
+  const auto refused = std::ranges::find(table.refused, member.key, &RefusedKey::name);
   if (refused == table.refused.end()) {
     const std::string meant = ++unknown_ > kMostSuggestions ? "" : DidYouMean(name, NamesIn(table));
     file_.Fail(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,12 +10,18 @@
 #include <vector>
 
 #include <medley/config/config_file.h>
+#include <medley/config/field.h>
 
 namespace medley {
 
 // What an object that other software writes may have: every key stands in one of three lists.
 
 enum class KeyType { kInteger, kNumber, kSwitch, kText, kArray, kObject };
+template <>
+struct EnumNames<KeyType> {
+  static constexpr std::array<std::string_view, 6> kNames = {"a whole number", "a number", "true or false",
+                                                             "a text",         "an array", "an object"};
+};
 
 struct ReadKey {
   std::string_view name;

@@ -17,22 +17,10 @@ using Owed = MixerTask::Owed;
 // Keeps every product of the rule far inside 128 bits: 2^40 * 2^32 * 2^32.
 constexpr std::int64_t kLargestCharge = std::int64_t{1} << 40;
 
-std::int64_t UnitsPerRow(const TaskSize& size, ShareUnit unit) {
-  switch (unit) {
-    case ShareUnit::kRows:
-      return 1;
-    case ShareUnit::kTokens:
-      return size.tokens_per_row;
-    case ShareUnit::kPasses:
-      return size.passes;
-    case ShareUnit::kSteps:
-      break;
-  }
-  return 0;
-}
-
 std::int64_t ChargeOf(const TaskSize& size, std::int64_t rows, ShareUnit unit) {
-  return unit == ShareUnit::kSteps ? 1 : rows * UnitsPerRow(size, unit);
+  if (unit == ShareUnit::kSteps) return 1;
+  if (unit == ShareUnit::kRows) return rows;
+  return rows * (unit == ShareUnit::kTokens ? size.tokens_per_row : size.passes);
 }
 
 void CheckSize(const std::string& task, const TaskSize& size) {

@@ -6,12 +6,6 @@
 namespace medley {
 namespace {
 
-template <typename Items>
-auto Found(const Items& items, std::string_view name) {
-  const auto found = std::ranges::find_if(items, [&](const auto& i) { return i.name == name; });
-  return found == items.end() ? nullptr : &*found;
-}
-
 std::vector<std::string> NamesOf(const std::vector<TensorInfo>& tensors) {
   std::vector<std::string> names;
   for (const TensorInfo& tensor : tensors) names.push_back(tensor.name);
@@ -42,8 +36,10 @@ void Copy(const Spec& spec, Info& info) {
 
 }  // namespace
 
-const FieldInfo* ModelInfo::FindField(std::string_view field) const { return Found(fields, field); }
-const SizeInfo* ModelInfo::FindSize(std::string_view size) const { return Found(sizes, size); }
+const FieldInfo* ModelInfo::FindField(std::string_view field) const {
+  const auto found = std::ranges::find(fields, field, &FieldInfo::name);
+  return found == fields.end() ? nullptr : &*found;
+}
 std::vector<std::string> ModelInfo::InputNames() const { return NamesOf(inputs); }
 std::vector<std::string> ModelInfo::OutputNames() const { return NamesOf(outputs); }
 

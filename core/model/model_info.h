@@ -19,7 +19,6 @@ using TensorInfo = facts::Tensor<facts::Read>;
 struct ModelInfo : facts::Model<facts::Read> {
   // Null where the model has none such.
   const FieldInfo* FindField(std::string_view field) const;
-  const SizeInfo* FindSize(std::string_view size) const;
   std::vector<std::string> InputNames() const;
   std::vector<std::string> OutputNames() const;
 };

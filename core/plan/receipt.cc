@@ -109,20 +109,11 @@ void PlanEpoch::Add(const DrawReceipt& draw) {
   tokens_run += draw.tokens_run;
   forwards += draw.forwards;
   if (predicted == 0) return;
-  switch (GradeOf(predicted, margin, draw.measured)) {
-    case Grade::kUnder:
-      ++under;
-      break;
-    case Grade::kShort:
-      ++narrow;
-      break;
-    case Grade::kCovered:
-      ++covered;
-      break;
-    case Grade::kLoose:
-      ++loose;
-      break;
-  }
+  const Grade grade = GradeOf(predicted, margin, draw.measured);
+  under += grade == Grade::kUnder ? 1 : 0;
+  narrow += grade == Grade::kShort ? 1 : 0;
+  covered += grade == Grade::kCovered ? 1 : 0;
+  loose += grade == Grade::kLoose ? 1 : 0;
 }
 
 void PlanEpoch::AddOverflow(const DrawReceipt& draw, std::int64_t left_bytes) {

@@ -80,16 +80,10 @@ const boost::dll::shared_library* Opened(const std::filesystem::path& path, boos
 }
 
 void Rethrow(int code, const PluginFailure& failure) {
-  switch (static_cast<PluginResult>(code)) {
-    case PluginResult::kOk:
-      return;
-    case PluginResult::kOutOfMemory:
-      C10_THROW_ERROR(OutOfMemoryError, std::string(failure.message));
-    case PluginResult::kBadInput:
-      throw InputError(failure.message);
-    case PluginResult::kFailed:
-      break;
-  }
+  const auto result = static_cast<PluginResult>(code);
+  if (result == PluginResult::kOk) return;
+  if (result == PluginResult::kOutOfMemory) C10_THROW_ERROR(OutOfMemoryError, std::string(failure.message));
+  if (result == PluginResult::kBadInput) throw InputError(failure.message);
   HeedInterrupt();  // what a plugin was doing when it was asked to stop comes as a failure like others
   const std::string words = failure.message;
   ThrowOfLastRead(words);

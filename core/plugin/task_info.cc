@@ -11,31 +11,16 @@
 namespace medley {
 
 OptionValue OptionInfo::Default() const {
-  switch (kind) {
-    case OptionKind::kNumber:
-      return value;
-    case OptionKind::kSwitch:
-      return value != 0;
-    case OptionKind::kWord:
-      return words.front();
-    case OptionKind::kPath:
-      break;
-  }
-  return std::string();
+  if (kind == OptionKind::kNumber) return value;
+  if (kind == OptionKind::kSwitch) return value != 0;
+  return kind == OptionKind::kWord ? words.front() : std::string();
 }
 
 std::string OptionInfo::Allowed() const {
-  switch (kind) {
-    case OptionKind::kNumber:
-      return JsonText(nlohmann::json(low)) + " to " + JsonText(nlohmann::json(high));
-    case OptionKind::kSwitch:
-      return "true or false";
-    case OptionKind::kWord:
-      return JoinNames(words, " or ");
-    case OptionKind::kPath:
-      break;
-  }
-  return "the path of a file or a directory";
+  if (kind == OptionKind::kNumber)
+    return JsonText(nlohmann::json(low)) + " to " + JsonText(nlohmann::json(high));
+  if (kind == OptionKind::kSwitch) return "true or false";
+  return kind == OptionKind::kWord ? JoinNames(words, " or ") : "the path of a file or a directory";
 }
 
 std::string OptionInfo::Problem(const OptionValue& found) const {

@@ -40,8 +40,7 @@ class Trainer : public ResumedTraining {
   // An edit of the weights, between two steps: see WeightEdits::Take.
   void Edit(const std::string& text);
 
-  std::int64_t step() const { return step_; }                                        // steps done
-  const std::map<std::string, double>& last_losses() const { return last_losses_; }  // by task
+  std::int64_t step() const { return step_; }  // steps done
   const Evaluation& evaluation() const { return evaluation_; }
   const std::map<std::string, std::string>& dropped() const { return stages_.dropped(); }
 

@@ -1,7 +1,6 @@
 #include <medley/update/compact_update.h>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/util/BFloat16.h>
 
@@ -24,18 +23,6 @@ void UpdatePart(const CompactUpdate& update, std::int64_t begin, std::int64_t en
 }
 
 }  // namespace
-
-CompactUpdate CompactUpdate::Of(MomentsKind kind, const at::Tensor& weights) {
-  const at::TensorOptions options = weights.options(), scales = options.dtype(at::kFloat);
-  const at::ScalarType type = kind == MomentsKind::kBf16 ? at::kBFloat16 : at::kByte;
-  CompactUpdate update{.kind = kind, .weights = weights};
-  for (at::Tensor* moment : {&update.means, &update.squares})
-    *moment = at::zeros(weights.sizes(), options.dtype(type));
-  for (at::Tensor* scale : {&update.mean_scales, &update.square_scales}) {
-    if (kind == MomentsKind::k8Bit) *scale = at::zeros({kernels::BlocksOf(weights.numel())}, scales);
-  }
-  return update;
-}
 
 kernels::AdamWRates CompactRates(const OptimizerConfig& config, double learning_rate, double weight_decay,
                                  double clip_scale, double count, std::uint64_t name_hash) {

@@ -14,9 +14,6 @@ namespace medley {
 // eight bits with a scale for each block of 256 numbers (kernels/dynamic_code.h). Weights and gradients are
 // float; all are contiguous.
 struct CompactUpdate {
-  // Without gradients and rates so far; moments of zeros.
-  static CompactUpdate Of(MomentsKind kind, const at::Tensor& weights);
-
   MomentsKind kind = MomentsKind::k8Bit;  // not kFloat
   at::Tensor weights{}, gradients{};
   at::Tensor means{}, squares{};              // as many numbers

@@ -7,7 +7,6 @@
 #include <medley/estimate/gpu_fit.h>
 #include <medley/estimate/gpu_verdict.h>
 #include <medley/model/agent/agent.h>
-#include <medley/model/agent/agent_shape.h>
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/model_info.h>
 #include <medley/model/parameter_bytes.h>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "tests/model/agent_file.h"
+#include "tests/model/agent_forward.h"
 #include "tests/model/letter_tokenizer.h"
 #include "tests/step/executor_fixture.h"
 
@@ -66,9 +66,8 @@ TEST(Footprints, NameEveryParameterOnce) {
   for (const char* name : {"agent-tiny", "agent-qwen3-0.6b"}) {
     const auto model = Meta(name);
     std::map<std::string, std::int64_t> groups;
-    for (const ForwardPart& part : model->Footprint(
-             AgentShape{.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true}
-                 .ToForward()))
+    for (const ForwardPart& part : model->Footprint(test::ForwardOf(
+             {.rows = 2, .images = 2, .text_width = 10, .supervised = 4, .decodes_image = true})))
       groups[part.parameters] = part.gradients;
     std::int64_t named = 0;
     for (const auto& [group, bytes] : groups) named += bytes;
@@ -81,7 +80,7 @@ TEST(Footprints, FrozenParametersHaveNoGradients) {
   for (const Parameter& parameter : model->parameters())
     at::Tensor(parameter.tensor).set_requires_grad(false);
   for (const ForwardPart& part :
-       model->Footprint(AgentShape{.rows = 2, .images = 1, .text_width = 10, .supervised = 4}.ToForward()))
+       model->Footprint(test::ForwardOf({.rows = 2, .images = 1, .text_width = 10, .supervised = 4})))
     EXPECT_EQ(part.gradients, 0) << part.parameters;
 }
 
@@ -172,7 +171,7 @@ TEST(Estimates, KeysAndValuesOfATextThatGoesOnAreThere) {
   AgentShape shape{.rows = 2, .images = 1, .text_width = 20, .supervised = 2, .with_graph = false};
   const auto kept = [&] {
     std::int64_t bytes = 0;
-    for (const ForwardPart& part : model->Footprint(shape.ToForward())) bytes += part.kept;
+    for (const ForwardPart& part : model->Footprint(test::ForwardOf(shape))) bytes += part.kept;
     return bytes;
   };
   const std::int64_t before = kept();

@@ -3,7 +3,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/product_workspace.h>
-#include <medley/model/agent/agent_shape.h>
 #include <medley/model/blocks/footprint.h>
 #include <medley/testing/checks.h>
 
@@ -15,6 +14,7 @@
 
 #include "tests/model/agent_file.h"
 #include "tests/model/agent_fixture.h"
+#include "tests/model/agent_forward.h"
 #include "tests/sweep.h"
 
 namespace medley {
@@ -96,7 +96,7 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   if (shape.losses) wanted.push_back("losses");
   if (shape.decodes_image) wanted.push_back("image");
   if (shape.decodes_drawing) wanted.push_back("drawing");
-  return check::MeasuredBytes(agent, InputsOf(shape), wanted, shape.ToForward());
+  return check::MeasuredBytes(agent, InputsOf(shape), wanted, test::ForwardOf(shape));
 }
 
 const std::vector<Form>& ManyForms() {
@@ -174,7 +174,7 @@ void ForManyShapes(bool with_graph, const Check& check) {
                  << shape << ", dropout " << form->dropout << ", norm " << form->qk_norm << ", adapters of "
                  << form->lora.targets.pattern << ", dropout " << form->lora.dropout << ", room for "
                  << form->loss_items << ", " << dtype);
-    check(check::FootprintBytes(*agent, shape.ToForward()), BytesOf(*agent, shape),
+    check(check::FootprintBytes(*agent, test::ForwardOf(shape)), BytesOf(*agent, shape),
           WorkspaceOf(agent->parameters()).forward);
   }
 }
@@ -232,7 +232,7 @@ TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
     agent.To(at::kCPU, dtype);
     SCOPED_TRACE(::testing::Message() << shape << (shape.with_graph ? ", with" : ", without") << " a graph, "
                                       << dtype << ", drawing over " << form->draws_over);
-    const std::int64_t estimated = check::FootprintBytes(agent, shape.ToForward()).peak;
+    const std::int64_t estimated = check::FootprintBytes(agent, test::ForwardOf(shape)).peak;
     const std::int64_t measured = BytesOf(agent, shape).peak;
     EXPECT_GE(Ratio(estimated, measured), 1);
     if (measured < (std::int64_t{1} << 20)) continue;
@@ -252,7 +252,7 @@ TEST(Footprint, OfBf16IsAtMost65PercentOfFloatsAtFullSize) {
         AgentShape{.rows = 1, .images = 4, .text_width = 64, .supervised = 63}}) {
     const auto held = [&](at::ScalarType dtype) {
       agent.To(at::kMeta, dtype);
-      return check::FootprintBytes(agent, shape.ToForward()).held;
+      return check::FootprintBytes(agent, test::ForwardOf(shape)).held;
     };
     EXPECT_LE(Ratio(held(at::kBFloat16), held(at::kFloat)), 0.65) << shape;
   }

@@ -63,7 +63,7 @@ TEST_F(ModelFiles, TheNoteSaysAllOfTheSpec) {
   EXPECT_EQ(model.summary, "classifies series");
   EXPECT_EQ(model.FindField("body.gain")->above_low, true);
   EXPECT_EQ(model.FindField("body.activation")->words, (std::vector<std::string>{"tanh", "relu"}));
-  EXPECT_EQ(model.FindSize("frames")->lengths, "lengths");
+  EXPECT_EQ(std::ranges::find(model.sizes, "frames", &SizeInfo::name)->lengths, "lengths");
   EXPECT_EQ(model.inputs.at(0).dimensions, (std::vector<std::string>{"rows", "frames", "channels"}));
   EXPECT_FALSE(model.tokenizer);
   EXPECT_EQ(registry_.Find("trend")->variants.at(0).passes.at(0).Size("frames"), 40);

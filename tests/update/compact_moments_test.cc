@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/update/compact_start.h"
 #include "tests/update/optimizer_fixture.h"
 
 namespace medley {
@@ -173,8 +174,8 @@ TEST(CompactMoments, AGradientInAnotherOrderIsTheSame) {
 TEST(CompactMoments, OperatorsGiveTheSameUpdates) {
   for (const MomentsKind kind : kCompact) {
     const at::Tensor start = Normal("start", {71, 170}, 0.3);
-    CompactUpdate update = CompactUpdate::Of(kind, start.clone()),
-                  of_operators = CompactUpdate::Of(kind, start.clone());
+    CompactUpdate update = test::StartOf(kind, start.clone()),
+                  of_operators = test::StartOf(kind, start.clone());
     CompactOperators operators(kind, at::kCPU);
     for (int step = 1; step <= 4; ++step) {
       at::Tensor gradients = Normal("gradient" + std::to_string(step), start.sizes(), 0.1);
@@ -205,11 +206,11 @@ TEST(CompactMoments, OfPartsAreThoseOfTheWholeBitForBit) {
       const auto update = [&](const CompactUpdate& one) {
         by_operators ? operators.Update(one) : UpdateOnCpu({one});
       };
-      CompactUpdate whole = CompactUpdate::Of(kind, Normal("start", {71 * 170}, 0.3));
+      CompactUpdate whole = test::StartOf(kind, Normal("start", {71 * 170}, 0.3));
       const at::Tensor cut = whole.weights.clone();
       const std::int64_t rest = cut.numel() - kCut;
-      CompactUpdate first = CompactUpdate::Of(kind, cut.narrow(0, 0, kCut)),
-                    second = CompactUpdate::Of(kind, cut.narrow(0, kCut, rest));
+      CompactUpdate first = test::StartOf(kind, cut.narrow(0, 0, kCut)),
+                    second = test::StartOf(kind, cut.narrow(0, kCut, rest));
       second.place = kCut;
       for (int step = 1; step <= 3; ++step) {
         whole.gradients = Normal("gradient" + std::to_string(step), cut.sizes(), 0.1);

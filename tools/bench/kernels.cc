@@ -13,8 +13,8 @@
 #include <medley/model/device.h>
 #include <medley/model/gpu_kernels.h>
 #include <medley/update/compact_operators.h>
-#include <medley/update/compact_update.h>
 
+#include "tests/update/compact_start.h"
 #include "tools/bench/bench.h"
 
 namespace medley {
@@ -31,8 +31,8 @@ struct Contestant {
 
   Contestant(MomentsKind kind, const at::Tensor& start, at::Device device,
              std::function<void(const CompactUpdate&)> update)
-      : tensor(CompactUpdate::Of(
-            kind, start.to(device, start.scalar_type(), /*non_blocking=*/false, /*copy=*/true))),
+      : tensor(test::StartOf(kind,
+                             start.to(device, start.scalar_type(), /*non_blocking=*/false, /*copy=*/true))),
         update(std::move(update)) {}
 
   void Step(const at::Tensor& gradients, int step) {

@@ -34,20 +34,6 @@ struct AgentShape {
             .on_gpu = forward.on_gpu,
             .cached = forward.cached};
   }
-  ForwardShape ToForward() const {
-    ForwardShape forward{
-        .rows = rows,
-        .sizes = {{"images", images}, {"text_width", text_width}, {"supervised", supervised}},
-        .shared = shared_images,
-        .with_graph = with_graph,
-        .on_gpu = on_gpu,
-        .cached = cached};
-    if (losses) forward.outputs.insert("losses");
-    if (losses && logits) forward.outputs.insert("logits");
-    if (decodes_image) forward.outputs.insert("image");
-    if (decodes_drawing) forward.outputs.insert("drawing");
-    return forward;
-  }
   bool draws() const { return decodes_image || decodes_drawing; }
 };
 
