@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/printable.h>

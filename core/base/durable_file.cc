@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include <medley/base/error.h>
 #include <medley/base/input_file.h>
 #include <medley/base/passing_files.h>
 #include <medley/base/printable.h>

@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
 #include <system_error>
 
 #include <medley/base/durable_file.h>

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstddef>
 #include <set>
 
 namespace medley {

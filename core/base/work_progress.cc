@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <system_error>
-#include <utility>
 
 #include <medley/base/terminal.h>
 

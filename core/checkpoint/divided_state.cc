@@ -1,11 +1,9 @@
 #include <medley/checkpoint/divided_state.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <string_view>
 
 #include <medley/base/durable_file.h>

@@ -3,16 +3,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <medley/base/clock.h>
-#include <medley/base/descriptor.h>
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>

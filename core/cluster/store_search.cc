@@ -8,7 +8,6 @@
 #include <medley/base/error.h>
 #include <medley/base/machine.h>
 #include <medley/cluster/backend_group.h>
-#include <medley/cluster/line.h>
 #include <medley/cluster/patient_call.h>
 #include <medley/cluster/store_group.h>
 

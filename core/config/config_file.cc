@@ -4,7 +4,6 @@
 #include <charconv>
 #include <system_error>
 #include <tuple>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>

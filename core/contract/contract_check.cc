@@ -6,17 +6,12 @@
 #include <exception>
 #include <functional>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/contract/contract_comparison.h>
 #include <medley/contract/contract_losses.h>
 #include <medley/contract/contract_reruns.h>
-#include <medley/contract/contract_sample.h>
 #include <medley/contract/kept_state.h>
 #include <medley/model/device.h>
 #include <medley/step/abandon.h>

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 
 namespace medley {
 namespace {

@@ -1,13 +1,11 @@
 #include <medley/contract/contract_losses.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>

@@ -1,10 +1,7 @@
 #include <medley/contract/contract_sample.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include <medley/base/error.h>

@@ -1,7 +1,6 @@
 #include <medley/contract/recorded_model.h>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>

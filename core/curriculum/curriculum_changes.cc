@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
 #include <medley/base/suggest.h>
 #include <medley/curriculum/condition.h>

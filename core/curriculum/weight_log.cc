@@ -1,7 +1,6 @@
 #include <medley/curriculum/weight_log.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/file_digest.h>

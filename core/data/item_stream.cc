@@ -1,7 +1,6 @@
 #include <medley/data/item_stream.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include <medley/base/error.h>

@@ -1,7 +1,5 @@
 #include <medley/estimate/estimate.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 
 #include <medley/base/bytes.h>

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include <medley/base/error.h>

@@ -20,7 +20,6 @@
 #include <medley/eval/row_items.h>
 #include <medley/memory/meter.h>
 #include <medley/model/device.h>
-#include <medley/plugin/loaded_task.h>
 #include <medley/report/statistics.h>
 #include <medley/report/table.h>
 #include <medley/step/abandon.h>

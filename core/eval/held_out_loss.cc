@@ -1,7 +1,5 @@
 #include <medley/eval/held_out_loss.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <medley/step/passes/pass_runner.h>
 
 namespace medley {

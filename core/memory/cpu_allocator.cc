@@ -8,10 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include <medley/base/bytes.h>
 #include <medley/memory/block_counts.h>

@@ -1,6 +1,5 @@
 #include <medley/memory/meter.h>
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <malloc.h>
 
 #include <algorithm>

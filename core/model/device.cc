@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include <medley/base/error.h>

@@ -1,7 +1,6 @@
 #include <medley/model/forward_sizes.h>
 
 #include <algorithm>
-#include <string>
 
 #include <medley/base/suggest.h>
 

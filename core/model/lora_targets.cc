@@ -1,7 +1,6 @@
 #include <medley/model/lora_targets.h>
 
 #include <algorithm>
-#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>

@@ -1,12 +1,10 @@
 #include <medley/model/mlp_model.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include <medley/base/error.h>

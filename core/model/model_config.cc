@@ -1,8 +1,6 @@
 #include <medley/model/model_config.h>
 
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>

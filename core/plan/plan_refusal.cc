@@ -1,7 +1,6 @@
 #include <medley/plan/plan_refusal.h>
 
 #include <optional>
-#include <string>
 
 #include <medley/base/bytes.h>
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <limits>
 #include <set>
-#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/durable_file.h>
@@ -18,7 +17,6 @@
 #include <medley/memory/meter.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/plan_stages.h>
-#include <medley/plan/rank_plan.h>
 #include <medley/report/table.h>
 #include <medley/run/run.h>
 #include <medley/run/validate.h>

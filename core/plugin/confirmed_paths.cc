@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <system_error>
 
 #include <medley/base/durable_file.h>

@@ -1,6 +1,5 @@
 #include <medley/plugin/loaded_task.h>
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/GradMode.h>
 

@@ -1,14 +1,9 @@
 #include <medley/plugin/model_maker.h>
 
-#include <memory>
-#include <set>
-#include <string>
-
 #include <medley/base/error.h>
 #include <medley/base/random.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_spec.h>
-#include <medley/model/model.h>
 #include <medley/model/model_context.h>
 
 #include "plugin_call.h"

@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/crc.hpp>
 #include <chrono>
-#include <string>
 #include <system_error>
 #include <utility>
 

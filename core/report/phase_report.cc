@@ -1,7 +1,6 @@
 #include <medley/report/phase_report.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <utility>
 

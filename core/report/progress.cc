@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
-#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/config/threads.h>

@@ -5,7 +5,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <numeric>
 

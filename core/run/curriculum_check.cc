@@ -1,14 +1,12 @@
 #include <medley/run/curriculum_check.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <system_error>
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
 #include <medley/config/key_paths.h>
-#include <medley/config/run_config.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution.h>

@@ -1,6 +1,5 @@
 #include <medley/run/input_files.h>
 
-#include <cstdint>
 #include <sstream>
 #include <string_view>
 #include <utility>

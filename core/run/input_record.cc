@@ -6,15 +6,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <optional>
 #include <tuple>
-#include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/durable_file.h>

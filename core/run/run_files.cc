@@ -13,7 +13,6 @@
 #include <medley/base/printable.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/plugin/registry.h>
 #include <medley/run/input_record.h>
 #include <medley/weights/pretrained_config.h>
 

@@ -1,7 +1,6 @@
 #include <medley/run/validate.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include <medley/base/error.h>

@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include <medley/base/file_digest.h>

@@ -7,10 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <medley/plugin/task_info.h>
-#include <medley/step/passes/pass_runner.h>
-#include <medley/step/roots.h>
-
 namespace medley {
 namespace {
 

@@ -1,7 +1,6 @@
 #include <medley/task/batch.h>
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/sub.h>

@@ -1,6 +1,5 @@
 #include <medley/task/drawings.h>
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 

@@ -1,7 +1,6 @@
 #include <medley/task/losses.h>
 
 #include <ATen/core/Reduction.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>

@@ -1,6 +1,5 @@
 #include <medley/task/text_rows.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>

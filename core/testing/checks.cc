@@ -1,4 +1,3 @@
-#include <medley/testing/checks.h>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/randperm.h>
@@ -7,7 +6,6 @@
 #include <cmath>
 #include <iostream>
 #include <set>
-#include <string>
 
 #include <medley/contract/contract_check.h>
 #include <medley/eval/evaluator.h>

@@ -1,7 +1,6 @@
 #include <medley/text/byte_pairs.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <queue>
 #include <tuple>

@@ -1,7 +1,6 @@
 #include <medley/text/tokenizer_steps.h>
 
 #include <array>
-#include <utility>
 
 namespace medley {
 namespace {

@@ -1,7 +1,6 @@
 #include <medley/train/admission.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <limits>
 #include <optional>

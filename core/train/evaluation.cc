@@ -11,7 +11,6 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/json_count.h>
 #include <medley/base/work_progress.h>
-#include <medley/config/run_config.h>
 #include <medley/eval/evaluator.h>
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_report.h>

@@ -3,7 +3,6 @@
 #include <c10/util/Exception.h>
 
 #include <medley/base/durable_file.h>
-#include <medley/base/error.h>
 #include <medley/base/utf8.h>
 
 namespace medley {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include <medley/base/file_digest.h>
 #include <medley/cluster/roll_call.h>

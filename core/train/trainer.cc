@@ -4,13 +4,11 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include <medley/base/bytes.h>
 #include <medley/base/crash.h>
-#include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/next_command.h>
 #include <medley/base/suggest.h>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>

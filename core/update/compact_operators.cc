@@ -1,6 +1,5 @@
 #include <medley/update/compact_operators.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/amax.h>

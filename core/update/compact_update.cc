@@ -1,8 +1,6 @@
 #include <medley/update/compact_update.h>
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/util/BFloat16.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
 #include <medley/update/follower.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_lerp.h>

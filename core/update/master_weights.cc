@@ -1,6 +1,5 @@
 #include <medley/update/master_weights.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 

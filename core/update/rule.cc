@@ -1,6 +1,5 @@
 #include <medley/update/rule.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 

@@ -1,7 +1,5 @@
 #include <medley/update/shards.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <medley/base/bytes.h>
 #include <medley/update/kept_bytes.h>
 #include <medley/update/parameter_groups.h>

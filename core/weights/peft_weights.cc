@@ -11,7 +11,6 @@
 #include <medley/base/utf8.h>
 #include <medley/model/parameter_names.h>
 #include <medley/weights/pretrained_files.h>
-#include <medley/weights/safetensors_file.h>
 
 namespace medley {
 namespace {

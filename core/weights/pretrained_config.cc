@@ -4,7 +4,6 @@
 #include <array>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>

@@ -6,7 +6,6 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <algorithm>
 #include <limits>
 #include <optional>
 

@@ -1,6 +1,5 @@
 #include <medley/step/passes/pass_forward.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include <memory>

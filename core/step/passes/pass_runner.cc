@@ -1,13 +1,11 @@
 #include <medley/step/passes/pass_runner.h>
 
 #include <ATen/SequenceNumber.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>

@@ -1,7 +1,5 @@
 #include <medley/step/passes/pass_shapes.h>
 
-#include <ATen/core/Tensor.h>
-
 namespace medley {
 
 PassShapes::Shape PassShapes::Of(std::string_view name, const at::Tensor& tensor) {

@@ -1,6 +1,5 @@
 #include <medley/task/drivers/carry_task.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 

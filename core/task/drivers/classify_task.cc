@@ -1,7 +1,5 @@
 #include <medley/task/drivers/classify_task.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <cmath>
 #include <utility>
 

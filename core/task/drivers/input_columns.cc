@@ -1,6 +1,5 @@
 #include <medley/task/drivers/input_columns.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/stack.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 #include <medley/task/drivers/judge_pictures.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/nanmean.h>

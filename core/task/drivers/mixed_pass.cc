@@ -1,6 +1,5 @@
 #include <medley/task/drivers/mixed_pass.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/where.h>

@@ -1,7 +1,5 @@
 #include <medley/task/drivers/picture_task.h>
 
-#include <ATen/core/Tensor.h>
-
 #include <array>
 #include <numeric>
 #include <utility>

@@ -1,6 +1,5 @@
 #include <medley/task/drivers/regress_task.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/nanmean.h>
 #include <ATen/ops/tensor.h>

@@ -1,7 +1,5 @@
 #include <medley/task/drivers/text_list.h>
 
-#include <algorithm>
-
 namespace medley {
 
 TextTable TableOf(const Tokenizer& tokenizer, const TextList& list) {

@@ -1,6 +1,5 @@
 #include <medley/task/drivers/text_question.h>
 
-#include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 
 #include <algorithm>

@@ -3,10 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
-#include <utility>
 
 #include <medley/base/interrupt.h>
 #include <medley/base/random.h>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include <medley/base/bytes.h>
