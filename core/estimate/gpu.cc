@@ -29,6 +29,9 @@ void Fields(Visitor& visit, GpuConfig& c) {
   visit(c.workspace, {.name = "workspace",
                       .help = "Bytes that cuBLAS holds for each thread that uses it",
                       .required = true});
+  visit(c.capability, {.name = "capability",
+                       .help = "NVIDIA's compute capability, such as 8.9: in which types it multiplies",
+                       .omit_default = true});
 }
 
 namespace {
@@ -89,11 +92,28 @@ std::string NoSuchGpu(const std::vector<Gpu>& gpus, std::string_view name) {
   throw InputError(unknown + " (known: " + Listed(NamesOf(gpus)) + "; --memory takes any size)");
 }
 
+// "8.9" is 89.
+int CapabilityOf(ConfigFile& file, const std::string& text) {
+  if (text.empty()) return 0;
+  const std::size_t dot = text.find('.');
+  const auto is_number = [](std::string_view part) {
+    return !part.empty() && part.size() <= 2 &&
+           std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+  };
+  if (dot != std::string::npos && is_number(text.substr(0, dot)) && is_number(text.substr(dot + 1)) &&
+      text.size() == dot + 2)
+    return 10 * std::stoi(text.substr(0, dot)) + std::stoi(text.substr(dot + 1));
+  file.FailAt({"capability"},
+              "expected NVIDIA's compute capability, such as 8.9, found '" + Printable(text) + "'");
+  return 0;
+}
+
 Gpu Sized(ConfigFile& file, const GpuConfig& config) {
   Gpu gpu{.name = config.name,
           .memory = Size(file, "memory", config.memory),
           .context = Size(file, "context", config.context),
-          .workspace = kThreads * Size(file, "workspace", config.workspace)};
+          .workspace = kThreads * Size(file, "workspace", config.workspace),
+          .capability = CapabilityOf(file, config.capability)};
   gpu.margin = gpu.memory / kMarginPart;
   if (gpu.memory > 0 && gpu.usable() <= 0)
     file.FailAt({"memory"}, "expected more than context and workspace take, found " + config.memory);
@@ -159,6 +179,27 @@ std::vector<Gpu> FindGpus(const std::vector<Gpu>& gpus, const std::vector<std::s
   std::copy_if(gpus.begin(), gpus.end(), std::back_inserter(found),
                [&](const Gpu& gpu) { return wanted.count(gpu.name) > 0; });
   return found;
+}
+
+std::string TypeWords(const std::vector<Gpu>& gpus) {
+  constexpr int kBf16 = 80, kFp16 = 70, kOfThisCuda = 75;
+  std::vector<std::string> both, fp16, none, older;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.capability == 0) continue;
+    (gpu.capability >= kBf16 ? both : gpu.capability >= kFp16 ? fp16 : none).push_back(gpu.name);
+    if (gpu.capability < kOfThisCuda) older.push_back(gpu.name);
+  }
+  std::string words;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty()) words += (words.empty() ? "" : "; ") + (what + Listed(names));
+  };
+  add("bf16 and fp16 are multiplied by ", both);
+  add("fp16 and not bf16 by ", fp16);
+  add("neither at speed by ", none);
+  if (!words.empty()) words += ".";
+  if (!older.empty())
+    words += " " + Listed(older) + ": needs a libtorch for CUDA 12.6, and has none of medley's kernels.";
+  return words;
 }
 
 Gpu Within(Gpu gpu, const BudgetRequest& budget) {

@@ -16,9 +16,10 @@ namespace medley {
 // words, "23.6 GiB".
 struct GpuConfig {
   std::string name;
-  std::string memory;     // what its driver says that there is
-  std::string context;    // of it, what a process pays for using the device at all
-  std::string workspace;  // what cuBLAS holds for each thread that multiplies matrices
+  std::string memory;      // what its driver says that there is
+  std::string context;     // of it, what a process pays for using the device at all
+  std::string workspace;   // what cuBLAS holds for each thread that multiplies matrices
+  std::string capability;  // NVIDIA's number of what it computes, "8.9"; "": not known
 };
 
 // Reports every mistake to the file's diagnostics.
@@ -32,6 +33,7 @@ struct Gpu {
   std::int64_t context = 0;
   std::int64_t workspace = 0;  // of all threads together: two, the forward's and autograd's
   std::int64_t margin = 0;     // for what the allocator rounds up and cannot join again: 5 % of the memory
+  int capability = 0;          // 89; 0: not known
 
   std::int64_t usable() const { return memory - context - workspace - margin; }  // by tensors
 };
@@ -47,6 +49,10 @@ const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
 // The same for several names; "all" stands for every one. Each once, in the order of `gpus`. One InputError
 // for all unknown ones.
 std::vector<Gpu> FindGpus(const std::vector<Gpu>& gpus, const std::vector<std::string>& names);
+
+// Which of them multiply in which type, and which need another libtorch: a sentence or two for people; ""
+// where nothing is known of any.
+std::string TypeWords(const std::vector<Gpu>& gpus);
 
 // The GPU where a run may have so much of its memory beside the context: at most all there is. An Error with
 // kDoesNotFit where nothing is left for tensors.

@@ -128,6 +128,8 @@ class Reporter {
     AddRanks();
     if (Prints()) {
       std::cout << CountOfFits(fits) << "\n\n" << GpuTable(fits, estimates_.names());
+      if (const std::string types = TypeWords(limits_.gpus); !types.empty())
+        std::cout << Prose(types + "\n", 0);
       if (arguments_.all) {
         std::cout << "\n";
         PrintModel(estimates_.subject(), arguments_.ranks);
