@@ -13,6 +13,7 @@ inline at::ScalarType AtLeastFloat(at::ScalarType type) { return IsHalf(type) ? 
 
 // The type by its name in a run config, which was checked.
 inline at::ScalarType FloatTypeNamed(std::string_view name) {
+  if (name == "fp16") return at::kHalf;
   return name == "bf16" ? at::kBFloat16 : at::kFloat;
 }
 

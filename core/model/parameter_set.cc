@@ -11,6 +11,7 @@
 #include <medley/base/random.h>
 #include <medley/model/float_type.h>
 #include <medley/model/lora_targets.h>
+#include <medley/model/products.h>
 
 namespace medley {
 
@@ -129,9 +130,7 @@ Linear::Linear(ParameterSet& set, const std::string& name, std::int64_t in, std:
   adapter_ = set.MakeAdapter(name, in, out);
 }
 
-at::Tensor Linear::Plain(const at::Tensor& x) const {
-  return bias_.defined() ? at::linear(x, weight_, bias_) : at::linear(x, weight_);
-}
+at::Tensor Linear::Plain(const at::Tensor& x) const { return LinearProduct(x, weight_, bias_); }
 
 at::Tensor Linear::operator()(const at::Tensor& x, const at::Tensor& dropped) const {
   if (!adapter_.a.defined()) return Plain(x);
@@ -140,7 +139,7 @@ at::Tensor Linear::operator()(const at::Tensor& x, const at::Tensor& dropped) co
   shape.back() = weight_.size(0);
   // Added in place, and of lines: a view would be copied on the way back.
   at::Tensor y = Plain(lines(x));
-  y.addmm_(at::linear(lines(dropped), adapter_.a), adapter_.b.t(), /*beta=*/1, /*alpha=*/adapter_.scale);
+  AddMatrixProduct(y, LinearProduct(lines(dropped), adapter_.a), adapter_.b.t(), adapter_.scale);
   return y.view(shape);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <medley/model/float_type.h>
+#include <medley/model/products.h>
 
 namespace medley {
 namespace {
@@ -44,8 +45,9 @@ at::Tensor ToCells(const at::Tensor& image, std::int64_t cells, std::int64_t cel
 at::Tensor SeenCells(const at::Tensor& image, const StemWeights& stem, std::int64_t cells, double mean,
                      double scale) {
   const at::Tensor cut = ToCells(image, cells, stem.weight.size(2)).sub_(mean).to(stem.weight.scalar_type());
-  const at::Tensor mapped =
-      at::addmm(stem.bias, cut.flatten(0, 2), stem.weight.flatten(1).t(), /*beta=*/1, /*alpha=*/scale);
+  const at::Tensor lines = cut.flatten(0, 2), weight = stem.weight.flatten(1).t();
+  const at::Tensor mapped = GoesWide(cut) ? at::add(stem.bias, MatrixProduct(lines, weight), scale)
+                                          : at::addmm(stem.bias, lines, weight, /*beta=*/1, /*alpha=*/scale);
   return at::gelu(mapped).view({cut.size(0), cut.size(1), cut.size(2), -1});
 }
 
@@ -63,14 +65,14 @@ at::Tensor EmbedPatches(const at::Tensor& image, const at::Tensor& weight, const
   // which is smaller than the picture; the mean is not, which would leave the difference of two large
   // numbers.
   const at::Tensor patches = ToPatches(image, weight.size(2)).sub_(mean).to(weight.scalar_type());
-  return at::add(positions + bias, at::linear(patches, weight.flatten(1)), scale);
+  return at::add(positions + bias, LinearProduct(patches, weight.flatten(1)), scale);
 }
 
 at::Tensor EmbedCells(const at::Tensor& image, const StemWeights& stem, const at::Tensor& weight,
                       const at::Tensor& bias, const at::Tensor& positions, double mean, double scale) {
   const at::Tensor seen = SeenCells(image, stem, weight.size(2), mean, scale);
   // The weight is turned and not the cells, which are many more.
-  return at::add(positions + bias, at::linear(seen.flatten(2), weight.permute({0, 2, 3, 1}).flatten(1)));
+  return at::add(positions + bias, LinearProduct(seen.flatten(2), weight.permute({0, 2, 3, 1}).flatten(1)));
 }
 
 at::Tensor FromPatches(const at::Tensor& patches, std::int64_t size, std::int64_t patch) {
@@ -179,15 +181,16 @@ at::Tensor PictureDecoder::Pixels(at::Tensor lines) const {
       (bias_.to(wide) / image_.scale + image_.mean).view({3, 1}).expand({3, patch * patch}).reshape({-1});
   const at::Tensor weight = weight_.flatten(1);
   if (wide == type) lines = lines / image_.scale;  // in place of what came out of the norm
-  const at::Tensor pixels = wide == type ? at::addmm(bias, lines, weight)
-                                         : at::mm(lines, weight).to(wide).div_(image_.scale).add_(bias);
+  const at::Tensor pixels = wide == type
+                                ? at::addmm(bias, lines, weight)
+                                : MatrixProduct(lines, weight).to(wide).div_(image_.scale).add_(bias);
   return Together(pixels);
 }
 
 at::Tensor PictureDecoder::Opacity(const at::Tensor& lines, const at::Tensor& opaque) const {
   const at::ScalarType wide = AtLeastFloat(lines.scalar_type());
   at::Tensor opacity =
-      Together(at::mm(lines, alpha_weight_.flatten(1)).to(wide).mul_(kAlphaGain).add_(alpha_bias_));
+      Together(MatrixProduct(lines, alpha_weight_.flatten(1)).to(wide).mul_(kAlphaGain).add_(alpha_bias_));
   // The sigmoid of infinity is 1, and has no slope.
   if (opaque.defined())
     opacity.masked_fill_(opaque.view({-1, 1, 1, 1}), std::numeric_limits<double>::infinity());

@@ -13,6 +13,7 @@
 #include <medley/base/error.h>
 #include <medley/model/blocks/half_operators.h>
 #include <medley/model/float_type.h>
+#include <medley/model/products.h>
 
 namespace medley {
 namespace {
@@ -108,7 +109,8 @@ class OnGpu {
 at::Tensor Fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionMask& mask) {
   if (q.is_cuda()) return OnGpu(q, k, v, mask)();
   const std::optional<at::Tensor> hides = ForFused(mask.additive, q.size(2));
-  if (IsHalf(q.scalar_type()) && HasShortHeads(q.size(3))) return HalfAttention(q, k, v, hides);
+  if (GoesWide(q) || (IsHalf(q.scalar_type()) && HasShortHeads(q.size(3))))
+    return HalfAttention(q, k, v, hides);
   return at::scaled_dot_product_attention(q, k, v, hides, 0.0, /*is_causal=*/false, std::nullopt,
                                           /*enable_gqa=*/TimesOf(q, k) > 1);
 }
@@ -119,9 +121,9 @@ at::Tensor Eager(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, 
   const std::int64_t times = TimesOf(q, k);
   const at::Tensor keys = times > 1 ? RepeatHeads(k, times) : k,
                    values = times > 1 ? RepeatHeads(v, times) : v;
-  at::Tensor weights = at::matmul(q / std::sqrt(static_cast<double>(q.size(3))), keys.transpose(2, 3));
+  at::Tensor weights = MatrixProduct(q / std::sqrt(static_cast<double>(q.size(3))), keys.transpose(2, 3));
   weights = mask.defined() ? at::_safe_softmax(weights.add_(mask), -1) : at::softmax(weights, -1);
-  return at::matmul(on_weights(weights), values);
+  return MatrixProduct(on_weights(weights), values);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <medley/model/blocks/half_norm.h>
+#include <medley/model/products.h>
 
 namespace medley {
 namespace {
@@ -61,8 +62,10 @@ class ShortHeads : public torch::autograd::Function<ShortHeads> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const std::optional<at::Tensor>& mask) {
-    auto [out, sums] =
-        at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, /*is_causal=*/false, mask);
+    const auto wide = [&](const at::Tensor& x) { return GoesWide(q) ? x.to(at::kFloat) : x; };
+    auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
+        wide(q), wide(k), wide(v), 0.0, /*is_causal=*/false, mask ? std::optional(wide(*mask)) : mask);
+    out = out.to(q.scalar_type());
     context->save_for_backward({q, k, v, out, sums, mask.value_or(at::Tensor())});
     return out;
   }

@@ -22,7 +22,8 @@ at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up);
 at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids);
 
 // Fused attention on the CPU, of heads so short that libtorch's backward takes five to ten times as long in a
-// half type as in float: goes back in float, row by row. Shapes as in Attend, masks as the kernel takes them.
+// half type as in float: goes back in float, row by row; fp16 forward too (products.h). Shapes as in Attend,
+// masks as the kernel takes them.
 constexpr bool HasShortHeads(std::int64_t head_dim) { return head_dim < 64; }
 at::Tensor HalfAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const std::optional<at::Tensor>& mask);

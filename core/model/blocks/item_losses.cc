@@ -11,6 +11,7 @@
 
 #include <medley/model/blocks/fused.h>
 #include <medley/model/float_type.h>
+#include <medley/model/products.h>
 
 namespace medley {
 namespace {
@@ -46,7 +47,7 @@ class PieceByPiece {
     const std::int64_t numbers = hidden.size(0) * at_once_;
     if (is_half_) half_ = at::empty({numbers}, hidden.options().requires_grad(false));
     if (!is_half_ || !is_fused_) buffer_ = at::empty({numbers}, wide_);
-    if (head.ids.defined()) changed_ = at::mm(hidden, head.changes.t()).to(type_);
+    if (head.ids.defined()) changed_ = MatrixProduct(hidden, head.changes.t()).to(type_);
   }
 
   struct Made {
@@ -86,7 +87,7 @@ class PieceByPiece {
   // In the type of the products.
   at::Tensor Products(const at::Tensor& table) const {
     at::Tensor products = Piece(is_half_ ? half_ : buffer_, table.size(0));
-    at::mm_out(products, hidden_, table.t());
+    MatrixProductTo(products, hidden_, table.t());
     return products;
   }
   // [items, words of the piece]. Products of a half type are rounded to it, as the plain operators have them.
@@ -104,7 +105,7 @@ class PieceByPiece {
   }
   // sum + a * b, where a and b may be of a half type.
   void AddProduct(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) const {
-    is_half_ ? sum.add_(at::mm(a, b)) : sum.addmm_(a, b);
+    is_half_ ? sum.add_(MatrixProduct(a, b)) : sum.addmm_(a, b);
   }
 
   const LossHead& head_;
@@ -209,7 +210,7 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
     const at::Tensor table = PieceOfTable(first), products = of_logits(table, first);
     at::Tensor of_table = made.table.narrow(0, first, table.size(0));
     if (is_half_) {
-      of_table.copy_(at::mm(products.t(), weighted));
+      of_table.copy_(MatrixProduct(products.t(), weighted));
     } else {
       at::mm_out(of_table, products.t(), weighted);
     }
@@ -273,7 +274,7 @@ class CutLosses : public torch::autograd::Function<CutLosses> {
     const at::Tensor each = Column(gradient);
     at::Tensor of_changes;
     if (saved.changed.defined())
-      of_changes = at::mm((saved.changed * each).to(saved.hidden.scalar_type()).t(), saved.hidden);
+      of_changes = MatrixProduct((saved.changed * each).to(saved.hidden.scalar_type()).t(), saved.hidden);
     return {(saved.gradient * each).to(saved.gradient.scalar_type()), {}, of_changes, {}, {}};
   }
 

@@ -10,6 +10,7 @@
 #include <medley/base/error.h>
 #include <medley/model/blocks/fused.h>
 #include <medley/model/float_type.h>
+#include <medley/model/products.h>
 
 namespace medley {
 namespace {
@@ -282,7 +283,7 @@ at::Tensor Language::Logits(const at::Tensor& hidden) const {
 
 at::Tensor Language::ProductLogits(const at::Tensor& hidden) const {
   const at::Tensor& table = head_.defined() ? head_ : embedding_;
-  at::Tensor logits = at::linear(hidden, table);
+  at::Tensor logits = LinearProduct(hidden, table);
   const RowChanges& changes = head_.defined() ? head_changes_ : embedding_changes_;
   if (!changes.any()) return logits;
   if (IsHalf(logits.scalar_type())) logits = logits.to(at::kFloat);

@@ -4,6 +4,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/blocks/operators.h>
+#include <medley/model/products.h>
 
 namespace medley {
 
@@ -25,7 +26,7 @@ at::Tensor RowChanges::Of(const at::Tensor& ids) const {
 }
 
 void RowChanges::AddTo(at::Tensor& products, const at::Tensor& hidden) const {
-  products.index_add_(-1, ids_, at::linear(hidden, changes_).to(products.scalar_type()));
+  products.index_add_(-1, ids_, LinearProduct(hidden, changes_).to(products.scalar_type()));
 }
 
 void RowChanges::To(at::Device device) {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace medley {
+
+// Products of matrices, libtorch's but in fp16 on the CPU: there its own take thirty to a hundred times as
+// long as in float, so they are made in float of the fp16 numbers, forward and backward, and rounded once.
+
+// Whether that is so for x.
+bool GoesWide(const at::Tensor& x);
+// at::linear; `bias` may be undefined
+at::Tensor LinearProduct(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+// at::matmul
+at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b);
+// y + scale * a * b in place, of matrices
+void AddMatrixProduct(at::Tensor& y, const at::Tensor& a, const at::Tensor& b, double scale);
+// at::mm_out, without a graph
+void MatrixProductTo(at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace medley
