@@ -85,12 +85,14 @@ class Device {
     if (shared_bytes > 48 << 10) return Problem("a block has more shared memory than every card has");
     kernel_ = &kernel;
     thread.threads.x = threads, thread.blocks.x = static_cast<unsigned>(blocks);
-    const auto shared = std::make_unique<float4[]>((shared_bytes + sizeof(float4) - 1) / sizeof(float4));
+    const std::size_t pieces = (shared_bytes + sizeof(float4) - 1) / sizeof(float4);
+    const auto shared = std::make_unique<float4[]>(pieces);
     thread.shared = reinterpret_cast<float*>(shared.get());
     threads_.resize(threads);
     const char* words = nullptr;
     for (std::size_t i = 0; i < blocks && words == nullptr; ++i) {
       thread.block.x = static_cast<unsigned>(g_is_reversed ? blocks - 1 - i : i);
+      std::memset(shared.get(), 0xff, pieces * sizeof(float4));  // what is read must have been written
       words = RunBlock(threads);
     }
     if (words == nullptr && medley_fake_cuda_launched != nullptr) medley_fake_cuda_launched();
