@@ -212,7 +212,7 @@ void Print(const RunOutlook& outlook) {
   const RunConfig& run = outlook.run;
   Say("ok: %lld steps of %lld draw%s on %s, weights in %s (%s)\n\n", static_cast<long long>(run.steps),
       static_cast<long long>(run.draws_per_step), run.draws_per_step == 1 ? "" : "s", run.device.c_str(),
-      std::string(NameOf(outlook.unit)).c_str(), std::string(NameOf(outlook.order)).c_str());
+      EnumName(outlook.unit).c_str(), EnumName(outlook.order).c_str());
   std::size_t longest = 0;
   for (const StageOutlook& stage : outlook.stages) {
     for (const TaskOutlook& task : stage.tasks) longest = std::max(longest, task.task.size());
@@ -237,7 +237,7 @@ void Print(const RunOutlook& outlook) {
 // Stages one below the other, a bar for every share.
 void Print(const WeightsOutlook& outlook) {
   Say("ok: weights of %zu tasks, in %s; medley validate of a run says whether the tasks are there\n",
-      outlook.tasks, std::string(NameOf(outlook.unit)).c_str());
+      outlook.tasks, EnumName(outlook.unit).c_str());
   std::size_t longest_name = 0;
   for (const StageOutlook& stage : outlook.stages) {
     for (const TaskOutlook& task : stage.tasks) longest_name = std::max(longest_name, task.task.size());
@@ -273,8 +273,8 @@ ordered_json ToJson(const RunOutlook& outlook) {
       {"draws_per_step", run.draws_per_step},
       {"device", run.device},
       {"seed", run.seed},
-      {"unit", NameOf(outlook.unit)},
-      {"order", NameOf(outlook.order)},
+      {"unit", EnumName(outlook.unit)},
+      {"order", EnumName(outlook.order)},
       {"stages", StagesJson(outlook.stages, [](const TaskOutlook& task) { return ToJson(task); })},
       {"length", outlook.length},
       {"choices", outlook.choices},
@@ -289,7 +289,7 @@ ordered_json ToJson(const WeightsOutlook& outlook) {
   const auto share = [](const TaskOutlook& task) -> ordered_json {
     return {{"task", task.task}, {"share", task.share}};
   };
-  return {{"unit", NameOf(outlook.unit)},
+  return {{"unit", EnumName(outlook.unit)},
           {"stages", StagesJson(outlook.stages, share)},
           {"length", outlook.length}};
 }

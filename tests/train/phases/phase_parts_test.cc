@@ -17,7 +17,7 @@ PhasesConfig Small() { return {.warmup_steps = 3, .full_steps = 10, .correct_ste
 std::string PhasesOf(PhaseClock& clock, int steps) {
   std::string phases;
   for (int step = 0; step < steps; ++step) {
-    phases += NameOf(clock.now()).substr(0, 1);
+    phases += EnumName(clock.now()).substr(0, 1);
     clock.Trained();
   }
   return phases;
@@ -146,7 +146,7 @@ TEST(ForwardAccount, PaysForPredictionsWithItsPartAndWithWhatTheyEarned) {
 }
 
 TEST(JumpChoice, TriesAllInTurnAndWhatIsRefusedHalfAsOften) {
-  const auto name = [](const Jump& jump) { return NameOf(jump.direction) + std::to_string(jump.size); };
+  const auto name = [](const Jump& jump) { return EnumName(jump.direction) + std::to_string(jump.size); };
   JumpChoice choice({Direction::kTrend, Direction::kLine}, 5);
   std::map<std::string, int> tried;
   for (int event = 0; event < 10; ++event) {
