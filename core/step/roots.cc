@@ -1,8 +1,8 @@
 #include <medley/step/roots.h>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -14,13 +14,15 @@ void TermSums::Add(const std::string& task, const std::string& term, const at::T
   total.add_(sum.detach().reshape({}));
 }
 
-void TermSums::Read(StepLosses& losses) const {
-  if (totals_.empty()) return;
+at::Tensor TermSums::Read(StepLosses& losses, const at::Tensor& along) const {
   std::vector<at::Tensor> tensors;
-  for (const auto& [names, total] : totals_) tensors.push_back(total);
-  const at::Tensor values = at::stack(tensors).cpu();
+  for (const auto& [names, total] : totals_) tensors.push_back(total.view({1}));
+  if (along.defined()) tensors.push_back(along);
+  if (tensors.empty()) return {};
+  const at::Tensor values = at::cat(tensors).cpu();
   const double* value = values.const_data_ptr<double>();
   for (const auto& [names, total] : totals_) losses[names.first][names.second].sum = *value++;
+  return along.defined() ? values.slice(0, static_cast<std::int64_t>(totals_.size())) : along;
 }
 
 void Roots::Add(const Sums& sums) {

@@ -20,8 +20,9 @@ class TermSums {
   explicit TermSums(at::Device device) : device_(device) {}
 
   void Add(const std::string& task, const std::string& term, const at::Tensor& sum);
-  // Fills in the sums; waits for the device.
-  void Read(StepLosses& losses) const;
+  // Fills in the sums; waits for the device, for `along` too: further doubles there, [numbers], or undefined.
+  // Returns these on the host.
+  at::Tensor Read(StepLosses& losses, const at::Tensor& along) const;
 
  private:
   at::Device device_;

@@ -111,8 +111,9 @@ void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, 
   }
 }
 
-StepLosses StepExecutor::Read(Totals totals) {
-  totals.sums.Read(totals.losses);
+StepLosses StepExecutor::Read(Totals totals, at::Tensor* along) {
+  const at::Tensor read = totals.sums.Read(totals.losses, along != nullptr ? *along : at::Tensor());
+  if (along != nullptr) *along = read;
   return std::move(totals.losses);
 }
 

@@ -48,8 +48,8 @@ class StepExecutor {
   Totals Begin(const std::vector<Piece>& step);
   // Adds gradients to what the parameters hold; an exception leaves them undefined.
   void Accumulate(const std::vector<Piece>& pieces, Totals& totals, StepObserver& observer);
-  // Waits for the device: what it computed.
-  static StepLosses Read(Totals totals);
+  // Waits for the device: what it computed. `along`: as TermSums::Read has it, afterwards on the host.
+  static StepLosses Read(Totals totals, at::Tensor* along = nullptr);
   // An Error names a term that is not finite, or that has a sum and no items.
   static void Check(const StepLosses& losses);
   // Both.

@@ -87,7 +87,11 @@ StepLosses StepAttempt::Compute(const std::vector<Draw>& draws) {
   StepExecutor::Totals totals = executor.Begin(pieces);
   setting_.agreement.Count(totals.losses);
   executor.Accumulate(pieces, totals, setting_.memory);
-  return StepExecutor::Read(std::move(totals));
+  at::Tensor norms;
+  if (setting_.reads_along != nullptr) norms = setting_.reads_along->AskNorms();
+  StepLosses losses = StepExecutor::Read(std::move(totals), &norms);
+  if (norms.defined()) setting_.reads_along->TakeNorms(norms);
+  return losses;
 }
 
 StepLosses StepAttempt::RunDraws(const std::vector<Draw>& draws) {

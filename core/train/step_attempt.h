@@ -42,6 +42,7 @@ class StepAttempt {
     Prefetcher& prefetcher;
     const WorkDivision& division;
     StepAgreement& agreement;
+    Optimizer* reads_along;  // its norms with the sums; null: others add to the gradients first
     MemoryWatch& memory;
     RecordSinks& sinks;
     Console& console;

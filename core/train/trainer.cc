@@ -79,7 +79,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .plan = plan,
                .tables = tables_}),
       attempt_({run_path_, run.device, *run.model, *run.executor, plan, prefetcher_, division_, *agreement_,
-                memory_, sinks_, console}),
+                alone_ ? run.optimizer.get() : nullptr, memory_, sinks_, console}),
       blame_({run.config, alone_, run.device, run.budget, *run.host, *run.executor, attempt_, stages_, plan,
               prefetcher_, memory_, console}),
       edits_({run_path_, run.config, run.model_file->info, *run.registry, log, admission, stages_,

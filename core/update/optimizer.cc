@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -104,7 +104,7 @@ void Optimizer::MakeFollowers() {
 void Optimizer::MakeScratch() {
   const at::TensorOptions options = slots_.front().master.options().requires_grad(false);
   norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, options);
-  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
+  norms_on_host_ = at::empty(norms_.sizes(), at::kDouble);
   clip_factor_ = at::zeros({}, options);
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
@@ -126,6 +126,7 @@ double Optimizer::Step(double learning_rate) {
   if (is_divided() && exchange_ == nullptr) throw Error("a divided optimizer needs an exchange");
   const at::NoGradGuard no_gradients;
   const double norm = GradientNorm();
+  norms_taken_ = false;
   if (!std::isfinite(norm)) FailNotFinite();
   LineUpGradients();
   std::vector<std::vector<Updated>> updated;  // of each group
@@ -185,7 +186,10 @@ bool Optimizer::GradientIsFinite() {
 }
 
 double Optimizer::GradientNorm() {
-  together_ ? ReadNormsTogether() : ReadNormsOneByOne();
+  if (!norms_taken_) {
+    together_ ? TakeNorms(AskNorms()) : ReadNormsOneByOne();
+    norms_taken_ = false;  // the next time they may be others
+  }
   double squares = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) squares += NormOf(i) * NormOf(i);
   return std::sqrt(squares);
@@ -200,24 +204,30 @@ void Optimizer::ReadNormsOneByOne() {
   norms_on_host_.copy_(norms_);  // the one wait for the device
 }
 
-void Optimizer::ReadNormsTogether() {
-  norms_on_host_.zero_();
-  std::vector<at::Tensor> gradients, places;
+at::Tensor Optimizer::AskNorms() {
+  const at::NoGradGuard no_gradients;
+  norms_taken_ = false;
+  asked_.clear();
+  if (!together_) return {};
+  std::vector<at::Tensor> gradients;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (!slots_[i].parameter.grad().defined()) continue;
-    gradients.push_back(slots_[i].parameter.grad());
-    places.push_back(norms_on_host_.select(0, static_cast<std::int64_t>(i)));
+    const at::Tensor& gradient = slots_[i].parameter.grad();
+    if (!gradient.defined()) continue;
+    gradients.push_back(gradient);
+    asked_.push_back(i);
   }
-  if (gradients.empty()) return;
-  const at::Tensor norms = at::stack(at::_foreach_norm(gradients, 2)).to(at::kCPU);  // the one wait
-  for (std::size_t i = 0; i < places.size(); ++i)
-    places[i].copy_(norms.select(0, static_cast<std::int64_t>(i)));
+  return gradients.empty() ? at::Tensor() : at::stack(at::_foreach_norm(gradients, 2, at::kDouble));
 }
 
-double Optimizer::NormOf(std::size_t slot) const {
-  return norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[slot]
-                                                     : norms_on_host_.const_data_ptr<float>()[slot];
+void Optimizer::TakeNorms(const at::Tensor& read) {
+  norms_on_host_.zero_();
+  const at::Tensor on_host = asked_.empty() ? norms_on_host_ : read.cpu();  // where nobody read it, the wait
+  for (std::size_t i = 0; i < asked_.size(); ++i)
+    norms_on_host_.mutable_data_ptr<double>()[asked_[i]] = on_host.const_data_ptr<double>()[i];
+  norms_taken_ = together_;
 }
+
+double Optimizer::NormOf(std::size_t slot) const { return norms_on_host_.const_data_ptr<double>()[slot]; }
 
 void Optimizer::FailNotFinite() const {
   std::string names;

@@ -51,6 +51,11 @@ class Optimizer {
 
   // Training begins with the weights as they are now, and so does their average.
   void Begin();
+  // Where a device is waited for, the norms of the gradients as they are now, [numbers] in double there, for
+  // who reads other numbers of it, so that it is waited for once; undefined elsewhere. Handed over as read,
+  // the next Step takes them: they must still be those of the gradients.
+  at::Tensor AskNorms();
+  void TakeNorms(const at::Tensor& read);
   // Clips the gradients to the norm, updates in place and drops the gradients. The learning rate is that of a
   // parameter without a scale of its own; below the config's the trend is off. Returns the norm of the whole
   // gradient before clipping; one that is not finite is a NotFiniteError that names the parameters. It comes,
@@ -100,7 +105,6 @@ class Optimizer {
   void MakeScratch();
   double GradientNorm();
   void ReadNormsOneByOne();
-  void ReadNormsTogether();
   double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   [[noreturn]] void FailNotFinite() const;
   void LineUpGradients();
@@ -120,9 +124,11 @@ class Optimizer {
   const WeightAverage* average_ = nullptr;  // among the followers, as
   Directions* directions_ = nullptr;
   std::int64_t scratch_bytes_ = 0;
-  at::Tensor norms_;  // [slots], on the device
-  at::Tensor norms_on_host_;
-  at::Tensor clip_factor_;  // a scalar on the device: a number would be allocated at each use
+  at::Tensor norms_;                // [slots], on the device
+  at::Tensor norms_on_host_;        // in double
+  std::vector<std::size_t> asked_;  // whose gradients AskNorms found
+  bool norms_taken_ = false;        // for the gradients as they are now
+  at::Tensor clip_factor_;          // a scalar on the device: a number would be allocated at each use
 };
 
 }  // namespace medley

@@ -69,6 +69,28 @@ TEST(Optimizer, AllParametersTogetherGiveTheSameStep) {
   EXPECT_EQ(Optimizer::LaunchesFor(one), Optimizer::Launches::kOneByOne);
 }
 
+// Who reads other numbers of the device reads them along.
+TEST(Optimizer, NormsThatWereReadAlongAreThoseOfTheNextStepAndOfNoOther) {
+  FixtureModel alone, along;
+  Optimizer asks_itself(alone, Plain(), {}, {}, Optimizer::Launches::kTogether),
+      is_told(along, Plain(), {}, {}, Optimizer::Launches::kTogether);
+  for (int step = 0; step < 3; ++step) {
+    SetGradients(alone, step), SetGradients(along, step);
+    if (step < 2) is_told.TakeNorms(is_told.AskNorms().clone());
+    if (step == 1) is_told.AskNorms();  // which nobody hands over
+    EXPECT_EQ(asks_itself.Step(0.01), is_told.Step(0.01)) << step;
+  }
+  for (std::size_t i = 0; i < alone.parameters().size(); ++i)
+    EXPECT_TRUE(at::equal(alone.parameters()[i].tensor, along.parameters()[i].tensor));
+  SetGradients(along, 3);
+  is_told.TakeNorms(is_told.AskNorms().fill_(std::nan("")));
+  EXPECT_FALSE(is_told.GradientIsFinite());
+  EXPECT_THROW(is_told.Step(0.01), Error);
+  EXPECT_TRUE(is_told.GradientIsFinite()) << "read anew";
+  SetGradients(along, 4), SetGradients(alone, 4);
+  EXPECT_EQ(is_told.Step(0.01), asks_itself.Step(0.01)) << "and again";
+}
+
 TEST(Optimizer, TogetherTooAGradientThatIsNotFiniteIsNamedAndUpdatesNothing) {
   FixtureModel model;
   Optimizer optimizer(model, Plain(), {}, {}, Optimizer::Launches::kTogether);
