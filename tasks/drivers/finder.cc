@@ -10,6 +10,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <medley/task/batch.h>
+
 #include "tasks/world/canvas.h"
 #include "tasks/world/state.h"
 
@@ -22,8 +24,9 @@ constexpr double kReach = 6.0 / 128, kAreas = 2;  // how far off, and how many t
 // How much each pixel has a colour, [rows, size, size] in [0, 1]: 1, 0.46 and 0.04 at a mean squared
 // difference of 0, 0.05 and 0.1.
 at::Tensor Mask(const at::Tensor& picture, const world::Color& color) {
-  const at::Tensor wanted =
-      at::tensor({color.r / 255.0, color.g / 255.0, color.b / 255.0}, picture.options()).view({1, 3, 1, 1});
+  const at::Tensor on_host =
+      at::tensor({color.r / 255.0, color.g / 255.0, color.b / 255.0}, picture.options().device(at::kCPU));
+  const at::Tensor wanted = ToDevice(on_host, picture.device()).view({1, 3, 1, 1});
   const at::Tensor difference = picture.sub(wanted).square().mean(1);
   // Clamped: the exponent is even, so that without it far away pixels would have the colour again.
   const at::Tensor closeness = difference.neg().add(1.05).clamp_min(0).pow(50);
