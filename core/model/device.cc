@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -127,17 +128,21 @@ nlohmann::json SaveGenerators(at::Device device) {
   return state;
 }
 
-KeepGenerators::KeepGenerators(at::Device device)
-    : device_(device), cpu_(at::globalContext().defaultGenerator(at::kCPU).get_state()) {
-  if (!device.is_cpu()) accelerator_ = at::globalContext().defaultGenerator(device).get_state();
+GeneratorStates::GeneratorStates(at::Device device) {
+  for (const at::Device each : {at::Device(at::kCPU), device}) {
+    if (each.is_cpu() && !states_.empty()) continue;
+    const at::Tensor state = at::globalContext().defaultGenerator(each).get_state();
+    const auto* bytes = state.const_data_ptr<std::uint8_t>();
+    states_.emplace_back(each, std::vector<std::uint8_t>(bytes, bytes + state.numel()));
+  }
 }
 
-KeepGenerators::~KeepGenerators() {
-  at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
-  cpu.set_state(cpu_);
-  if (!accelerator_.defined()) return;
-  at::Generator accelerator = at::globalContext().defaultGenerator(device_);
-  accelerator.set_state(accelerator_);
+void GeneratorStates::PutBack() const {
+  for (const auto& [device, bytes] : states_) {
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    generator.set_state(at::from_blob(const_cast<std::uint8_t*>(bytes.data()),
+                                      {static_cast<std::int64_t>(bytes.size())}, at::kByte));
+  }
 }
 
 void LoadGenerators(const nlohmann::json& state, at::Device device) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace medley {
 
@@ -37,23 +39,32 @@ void Synchronize(at::Device device);
 
 // libtorch seeds the CPU's generator from the clock; a run starts from its own seed.
 void SeedGenerators(std::uint64_t seed, at::Device device);
-// The states of libtorch's own generators: the CPU's and the device's.
+// The states of libtorch's own generators, the CPU's and the device's, as a checkpoint has them.
 nlohmann::json SaveGenerators(at::Device device);
-// Puts them back.
 void LoadGenerators(const nlohmann::json& state, at::Device device);
+
+// The same as they are when it is made, within the process.
+class GeneratorStates {
+ public:
+  explicit GeneratorStates(at::Device device);
+  // Allocates no tensor's memory.
+  void PutBack() const;
+
+ private:
+  std::vector<std::pair<at::Device, std::vector<std::uint8_t>>> states_;
+};
 
 // Puts the generators back where they were, whatever is done in between: without allocating, so also where
 // that ran out of memory.
 class KeepGenerators {
  public:
-  explicit KeepGenerators(at::Device device);
-  ~KeepGenerators();
+  explicit KeepGenerators(at::Device device) : states_(device) {}
+  ~KeepGenerators() { states_.PutBack(); }
   KeepGenerators(const KeepGenerators&) = delete;
   KeepGenerators& operator=(const KeepGenerators&) = delete;
 
  private:
-  at::Device device_;
-  at::Tensor cpu_, accelerator_;  // the latter undefined on the CPU
+  GeneratorStates states_;
 };
 
 }  // namespace medley

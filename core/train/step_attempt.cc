@@ -7,7 +7,6 @@
 #include <medley/base/interrupt.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/meter.h>
-#include <medley/model/device.h>
 #include <medley/step/abandon.h>
 
 namespace medley {
@@ -15,7 +14,7 @@ namespace medley {
 StepAttempt::Outcome StepAttempt::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
   step_ = step;
   overflows_.clear();
-  generators_ = nullptr;
+  generators_.reset();
   setting_.agreement.Begin(step);
   StepLosses losses;
   try {
@@ -61,12 +60,12 @@ std::optional<Failure> StepAttempt::TryUntilItFits(const std::vector<Draw>& draw
 // The state that is saved is the one after the last whole step, so a try begins with its generators, and they
 // are put back when all tries failed.
 void StepAttempt::BeginWithTheStepsGenerators() {
-  if (generators_.is_null()) generators_ = SaveGenerators(setting_.device);
+  if (!generators_) generators_.emplace(setting_.device);
   TakeBack();
 }
 
 void StepAttempt::TakeBack() const {
-  if (!generators_.is_null()) LoadGenerators(generators_, setting_.device);  // else no try began
+  if (generators_) generators_->PutBack();  // else no try began
 }
 
 StepLosses StepAttempt::Compute(const std::vector<Draw>& draws) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <medley/curriculum/mixer.h>
+#include <medley/model/device.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
@@ -85,8 +85,8 @@ class StepAttempt {
   bool TryAgain();
 
   Setting setting_;
-  std::int64_t step_ = 0;      // that is under way
-  nlohmann::json generators_;  // as it began; null: no try began so far
+  std::int64_t step_ = 0;                      // that is under way
+  std::optional<GeneratorStates> generators_;  // as it began; none: no try began so far
   std::vector<Draw> computed_;
   std::string checking_;  // the task that is held against its spec
   std::vector<Overflow> overflows_;
