@@ -38,7 +38,9 @@ GradientsAtPeak::GradientsAtPeak(const std::vector<Parameter>& parameters, at::D
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameter, std::make_unique<Hook>(*this, parameters_.size(), std::move(hook)));
     parameters_.push_back(parameter);
+    if (!device.is_cpu()) most_unseen_ += static_cast<std::int64_t>(parameter.nbytes());
   }
+  most_unseen_ /= 64;
   Begin();
 }
 
@@ -51,7 +53,7 @@ GradientsAtPeak::~GradientsAtPeak() {
 
 void GradientsAtPeak::Begin() {
   counted_.assign(parameters_.size(), false);
-  now_ = 0;
+  now_ = unseen_ = 0;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor& gradient = parameters_[i].grad();
     counted_[i] = gradient.defined();
@@ -64,6 +66,7 @@ void GradientsAtPeak::Begin() {
 // The peak never falls: what it gained since it was last seen, it gained with the gradients of now.
 void GradientsAtPeak::SeePeak() {
   const std::int64_t peak = ReadMemory(device_).peak;
+  unseen_ = 0;
   if (peak <= peak_) return;
   peak_ = peak;
   at_peak_ = now_;
@@ -73,9 +76,11 @@ void GradientsAtPeak::SeePeak() {
 // waits.
 void GradientsAtPeak::Accumulated(std::size_t parameter) {
   if (counted_[parameter]) return;
-  SeePeak();
+  const auto bytes = static_cast<std::int64_t>(parameters_[parameter].grad().nbytes());
+  if (unseen_ + bytes > most_unseen_) SeePeak();
   counted_[parameter] = true;
-  now_ += static_cast<std::int64_t>(parameters_[parameter].grad().nbytes());
+  now_ += bytes;
+  unseen_ += bytes;
 }
 
 std::int64_t GradientsAtPeak::bytes() {

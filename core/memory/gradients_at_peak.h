@@ -28,7 +28,8 @@ class GradientsAtPeak {
   // makes no difference what a backward that threw left behind.
   void Begin();
   // Bytes of gradients at the highest peak since Begin. A gradient counts from when it is the parameter's;
-  // while the operator that makes it runs, it is an activation like others.
+  // while the operator that makes it runs, it is an activation like others. On a GPU, whose statistics cost
+  // the host a lock and a copy, within a 64th of all parameters' gradients.
   std::int64_t bytes();
 
  private:
@@ -40,6 +41,8 @@ class GradientsAtPeak {
   std::vector<at::Tensor> parameters_;
   std::vector<bool> counted_;  // does the parameter's gradient stand in now_?
   std::int64_t now_ = 0, at_peak_ = 0, peak_ = 0;
+  std::int64_t unseen_ = 0;       // bytes that came since the peak was last seen
+  std::int64_t most_unseen_ = 0;  // so many may
 };
 
 }  // namespace medley
