@@ -129,40 +129,63 @@ double Optimizer::Step(double learning_rate) {
   norms_taken_ = false;
   if (!std::isfinite(norm)) FailNotFinite();
   LineUpGradients();
-  std::vector<std::vector<Updated>> updated;  // of each group
-  for (const Group& group : groups_) updated.push_back(UpdatedNow(group));
-  const double scale = Clip(norm, updated);
-  Touched touched{.learning_rate = learning_rate};
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].parameter.grad().defined()) touched.weights.push_back(i);
-  }
+  Lists& lists = ListsOfNow();
+  const double scale = Clip(norm, lists);
+  const Touched touched{.weights = lists.touched, .learning_rate = learning_rate};
   for (const auto& follower : followers_) follower->Leave(touched);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
-    if (!updated[i].empty())
-      group.rule->Update(updated[i], {.learning_rate = learning_rate * group.learning_rate_scale,
-                                      .weight_decay = group.weight_decay,
-                                      .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
+    if (!lists.groups[i].parameters.empty())
+      group.rule->Update(lists.groups[i], {.learning_rate = learning_rate * group.learning_rate_scale,
+                                           .weight_decay = group.weight_decay,
+                                           .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
   }
   if (is_divided()) Spread();
   for (const auto& follower : followers_) follower->Arrive(touched);
   weights_.Round();
+  for (UpdatedGroup& group : lists.groups) {
+    for (Updated& updated : group.parameters) updated.gradients.reset();
+  }
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
 }
 
-std::vector<Updated> Optimizer::UpdatedNow(const Group& group) const {
-  std::vector<Updated> updated;
-  for (const std::size_t i : group.slots) {
-    const Slot& slot = slots_[i];
-    if (!slot.parameter.grad().defined()) continue;
-    updated.push_back({.name = slot.name,
-                       .weights = shards_.OwnOf(slot.number, slot.master),
-                       .gradients = shards_.OwnOf(slot.number, slot.parameter.grad()),
-                       .state = &slot.state,
-                       .place = shards_.IsDivided(slot.number) ? shards_.Own(slot.number).begin : 0});
+Optimizer::Lists Optimizer::MakeLists(const std::vector<bool>& has_gradient) const {
+  Lists lists;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (has_gradient[i]) lists.touched.push_back(i);
   }
-  return updated;
+  for (const Group& group : groups_) {
+    std::vector<Updated>& updated = lists.groups.emplace_back().parameters;
+    for (const std::size_t i : group.slots) {
+      const Slot& slot = slots_[i];
+      if (!has_gradient[i]) continue;
+      updated.push_back({.name = slot.name,
+                         .weights = shards_.OwnOf(slot.number, slot.master),
+                         .state = &slot.state,
+                         .place = shards_.IsDivided(slot.number) ? shards_.Own(slot.number).begin : 0});
+    }
+  }
+  return lists;
+}
+
+Optimizer::Lists& Optimizer::ListsOfNow() {
+  constexpr std::size_t kMost = 64;  // sets of tasks in one step can be many
+  std::vector<bool> has_gradient;
+  for (const Slot& slot : slots_) has_gradient.push_back(slot.has_gradient());
+  auto found = lists_.find(has_gradient);
+  if (found == lists_.end()) {
+    if (lists_.size() == kMost) lists_.clear();
+    found = lists_.emplace(has_gradient, MakeLists(has_gradient)).first;
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    auto updated = found->second.groups[group].parameters.begin();
+    for (const std::size_t i : groups_[group].slots) {
+      if (has_gradient[i])
+        (updated++)->gradients = shards_.OwnOf(slots_[i].number, slots_[i].parameter.grad());
+    }
+  }
+  return found->second;
 }
 
 void Optimizer::Reset() {
@@ -253,14 +276,12 @@ void Optimizer::LineUpGradients() {
 }
 
 // Scales the gradients whose rules do not. What the others are to be scaled with.
-double Optimizer::Clip(double norm, const std::vector<std::vector<Updated>>& updated) {
+double Optimizer::Clip(double norm, const Lists& lists) {
   if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return 1;
   std::vector<at::Tensor> gradients;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (groups_[i].rule->ScalesGradients()) continue;
-    for (const Updated& one : updated[i]) {
-      if (one.gradients.numel() > 0) gradients.push_back(one.gradients);
-    }
+    for (const at::Tensor& one : GradientsOf(lists.groups[i])) gradients.push_back(one);
   }
   // A tensor, not a number: mul_ would allocate one for it.
   if (!gradients.empty()) at::_foreach_mul_(gradients, clip_factor_.fill_(config_.clip_norm / norm));

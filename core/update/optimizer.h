@@ -93,6 +93,7 @@ class Optimizer {
     at::Tensor parameter, master;
     std::vector<at::Tensor> state{};  // of its rule, as that lists it: of what is divided this process's part
     at::Tensor norm{};                // a place in norms_
+    bool has_gradient() const { return parameter.grad().defined(); }
   };
   struct Group {
     UpdateRule* rule = nullptr;
@@ -108,8 +109,13 @@ class Optimizer {
   double NormOf(std::size_t slot) const;  // of this step's gradient, 0 without one
   [[noreturn]] void FailNotFinite() const;
   void LineUpGradients();
-  std::vector<Updated> UpdatedNow(const Group& group) const;
-  double Clip(double norm, const std::vector<std::vector<Updated>>& updated);
+  struct Lists {
+    std::vector<UpdatedGroup> groups{};  // as groups_
+    std::vector<std::size_t> touched{};  // slots
+  };
+  Lists MakeLists(const std::vector<bool>& has_gradient) const;
+  Lists& ListsOfNow();  // with the gradients of now
+  double Clip(double norm, const Lists& lists);
   void Spread();
 
   OptimizerConfig config_;
@@ -120,6 +126,7 @@ class Optimizer {
   std::vector<Slot> slots_;
   std::vector<std::unique_ptr<UpdateRule>> rules_;
   std::vector<Group> groups_;
+  std::map<std::vector<bool>, Lists> lists_;  // by which slots have a gradient: tasks differ in it
   std::vector<std::unique_ptr<Follower>> followers_;
   const WeightAverage* average_ = nullptr;  // among the followers, as
   Directions* directions_ = nullptr;

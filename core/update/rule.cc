@@ -63,6 +63,14 @@ std::int64_t UpdateRule::StateBytes(std::int64_t numbers, at::ScalarType master)
   return bytes;
 }
 
+std::vector<at::Tensor> GradientsOf(const UpdatedGroup& group) {
+  std::vector<at::Tensor> gradients;
+  for (const Updated& updated : group.parameters) {
+    if (updated.gradients.numel() > 0) gradients.push_back(updated.gradients);
+  }
+  return gradients;
+}
+
 std::unique_ptr<UpdateRule> MakeRule(RuleName name, const OptimizerConfig& config,
                                      const Parameter& parameter) {
   return kRules[static_cast<std::size_t>(name)](config, parameter);

@@ -35,6 +35,15 @@ struct Updated {
   std::int64_t place = 0;                          // of the first number in the whole parameter
 };
 
+// Those of a group, in every update that touches just these, with what their rule keeps for it: on a GPU the
+// host's time for a step is the step's.
+struct UpdatedGroup {
+  std::vector<Updated> parameters{};
+  std::vector<std::vector<at::Tensor>> lists{};  // the rule's, for operators that go over many tensors
+};
+// The gradients of those that this process has numbers of.
+std::vector<at::Tensor> GradientsOf(const UpdatedGroup& group);
+
 // Of all parameters of a group in one update.
 struct Rates {
   double learning_rate = 0, weight_decay = 0;
@@ -79,7 +88,7 @@ class UpdateRule {
   // Whether it scales gradients where it reads them; else they come scaled.
   virtual bool ScalesGradients() const { return false; }
   // Allocates no tensor on the CPU. A parameter of which this process has no numbers is counted alone.
-  virtual void Update(const std::vector<Updated>& parameters, const Rates& rates) = 0;
+  virtual void Update(UpdatedGroup& group, const Rates& rates) = 0;
 
   // Of a parameter's saved state, by names that begin so. An InputError names a tensor that is damaged.
   virtual GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const = 0;

@@ -36,20 +36,15 @@ class AdamW : public UpdateRule {
   }
 
   // The kernel reads the counts, it does not count. All processes count alike.
-  void Update(const std::vector<Updated>& parameters, const Rates& rates) override {
-    std::vector<at::Tensor> weights, gradients, means, squares, counts, all_counts;
-    for (const Updated& updated : parameters) {
-      all_counts.push_back(updated.state->at(2));
-      if (updated.weights.numel() == 0) continue;
-      weights.push_back(updated.weights), gradients.push_back(updated.gradients);
-      means.push_back(updated.state->at(0)), squares.push_back(updated.state->at(1));
-      counts.push_back(updated.state->at(2));
-    }
+  void Update(UpdatedGroup& group, const Rates& rates) override {
+    if (group.lists.empty()) group.lists = ListsOf(group.parameters);
+    const auto &all_counts = group.lists[0], &weights = group.lists[1], &means = group.lists[2],
+               &squares = group.lists[3], &counts = group.lists[4];
     at::_foreach_add_(all_counts, one_);
     if (weights.empty()) return;
-    at::_fused_adamw_(weights, gradients, means, squares, /*max_exp_avg_sqs=*/{}, counts, rates.learning_rate,
-                      config_.beta1, config_.beta2, rates.weight_decay, config_.epsilon, /*amsgrad=*/false,
-                      /*maximize=*/false);
+    at::_fused_adamw_(weights, GradientsOf(group), means, squares, /*max_exp_avg_sqs=*/{}, counts,
+                      rates.learning_rate, config_.beta1, config_.beta2, rates.weight_decay, config_.epsilon,
+                      /*amsgrad=*/false, /*maximize=*/false);
   }
 
   GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {
@@ -67,6 +62,18 @@ class AdamW : public UpdateRule {
   const OptimizerConfig config_;
 
  private:
+  static std::vector<std::vector<at::Tensor>> ListsOf(const std::vector<Updated>& parameters) {
+    std::vector<at::Tensor> weights, means, squares, counts, all_counts;
+    for (const Updated& updated : parameters) {
+      all_counts.push_back(updated.state->at(2));
+      if (updated.weights.numel() == 0) continue;
+      weights.push_back(updated.weights);
+      means.push_back(updated.state->at(0)), squares.push_back(updated.state->at(1));
+      counts.push_back(updated.state->at(2));
+    }
+    return {all_counts, weights, means, squares, counts};
+  }
+
   at::Tensor one_;  // a scalar on the device: a number would be allocated at each use
 };
 
@@ -129,9 +136,9 @@ class CompactAdamW : public AdamW {
   }
 
   bool ScalesGradients() const override { return true; }
-  void Update(const std::vector<Updated>& parameters, const Rates& rates) override {
+  void Update(UpdatedGroup& group, const Rates& rates) override {
     std::vector<CompactUpdate> updates;
-    for (const Updated& updated : parameters) {
+    for (const Updated& updated : group.parameters) {
       const float count = *updated.state->back().mutable_data_ptr<float>() += 1;
       if (updated.weights.numel() > 0) updates.push_back(UpdateOf(updated, rates, count));
     }

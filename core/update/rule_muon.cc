@@ -55,8 +55,8 @@ class Muon : public UpdateRule {
     for (at::Tensor* scalar : {&norm_, &kept_}) *scalar = at::empty({}, masters);
   }
 
-  void Update(const std::vector<Updated>& parameters, const Rates& rates) override {
-    for (const Updated& updated : parameters) UpdateOne(updated, rates);
+  void Update(UpdatedGroup& group, const Rates& rates) override {
+    for (const Updated& updated : group.parameters) UpdateOne(updated, rates);
   }
 
   GradientMeans Read(const std::string& parameter, const SavedTensors& saved) const override {

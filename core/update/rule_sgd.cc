@@ -22,18 +22,13 @@ class Sgd : public UpdateRule {
     kept_ = at::empty({}, masters);
   }
 
-  void Update(const std::vector<Updated>& parameters, const Rates& rates) override {
-    std::vector<at::Tensor> weights, gradients, buffers;
-    for (const Updated& updated : parameters) {
-      if (updated.weights.numel() == 0) continue;
-      weights.push_back(updated.weights), gradients.push_back(updated.gradients);
-      buffers.push_back(updated.state->front());
-    }
+  void Update(UpdatedGroup& group, const Rates& rates) override {
+    if (group.lists.empty()) group.lists = ListsOf(group.parameters);
+    const auto &weights = group.lists[0], &buffers = group.lists[1];
     if (weights.empty()) return;
     if (rates.weight_decay > 0)
       at::_foreach_mul_(weights, kept_.fill_(1 - rates.learning_rate * rates.weight_decay));
-    if (momentum_ == 0) buffers.clear();  // the kernel refuses them
-    at::_fused_sgd_(weights, gradients, buffers, /*weight_decay=*/0, momentum_, rates.learning_rate,
+    at::_fused_sgd_(weights, GradientsOf(group), buffers, /*weight_decay=*/0, momentum_, rates.learning_rate,
                     /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false);
   }
 
@@ -48,6 +43,16 @@ class Sgd : public UpdateRule {
 
  private:
   static constexpr const char* kBuffer = ".momentum_buffer";
+
+  std::vector<std::vector<at::Tensor>> ListsOf(const std::vector<Updated>& parameters) const {
+    std::vector<at::Tensor> weights, buffers;
+    for (const Updated& updated : parameters) {
+      if (updated.weights.numel() == 0) continue;
+      weights.push_back(updated.weights);
+      if (momentum_ != 0) buffers.push_back(updated.state->front());  // else the kernel refuses them
+    }
+    return {weights, buffers};
+  }
 
   const double momentum_;
   at::Tensor kept_;  // a scalar: a number would be allocated at each use
