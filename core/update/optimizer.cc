@@ -125,7 +125,7 @@ void Optimizer::Begin() {
 double Optimizer::Step(double learning_rate) {
   if (is_divided() && exchange_ == nullptr) throw Error("a divided optimizer needs an exchange");
   const at::NoGradGuard no_gradients;
-  const double norm = GradientNorm();
+  const double norm = GradientNorm() / loss_scale_;
   norms_taken_ = false;
   if (!std::isfinite(norm)) FailNotFinite();
   LineUpGradients();
@@ -133,21 +133,28 @@ double Optimizer::Step(double learning_rate) {
   const double scale = Clip(norm, lists);
   const Touched touched{.weights = lists.touched, .learning_rate = learning_rate};
   for (const auto& follower : followers_) follower->Leave(touched);
+  bool rounded = !config_.trend && !is_divided();  // which write after it
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
-    if (!lists.groups[i].parameters.empty())
-      group.rule->Update(lists.groups[i], {.learning_rate = learning_rate * group.learning_rate_scale,
-                                           .weight_decay = group.weight_decay,
-                                           .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
+    if (lists.groups[i].parameters.empty()) continue;
+    rounded = rounded && group.rule->Rounds();
+    group.rule->Update(lists.groups[i], {.learning_rate = learning_rate * group.learning_rate_scale,
+                                         .weight_decay = group.weight_decay,
+                                         .gradient_scale = group.rule->ScalesGradients() ? scale : 1});
   }
   if (is_divided()) Spread();
   for (const auto& follower : followers_) follower->Arrive(touched);
-  weights_.Round();
+  if (!rounded) weights_.Round();
   for (UpdatedGroup& group : lists.groups) {
     for (Updated& updated : group.parameters) updated.gradients.reset();
   }
   for (Slot& slot : slots_) slot.parameter.mutable_grad().reset();
   return norm;
+}
+
+at::Tensor Optimizer::RoundedOf(const Slot& slot) const {
+  const bool is_own = slot.parameter.scalar_type() == slot.master.scalar_type();
+  return is_own || shards_.IsDivided(slot.number) ? at::Tensor() : slot.parameter.detach();
 }
 
 Optimizer::Lists Optimizer::MakeLists(const std::vector<bool>& has_gradient) const {
@@ -162,6 +169,7 @@ Optimizer::Lists Optimizer::MakeLists(const std::vector<bool>& has_gradient) con
       if (!has_gradient[i]) continue;
       updated.push_back({.name = slot.name,
                          .weights = shards_.OwnOf(slot.number, slot.master),
+                         .rounded = RoundedOf(slot),
                          .state = &slot.state,
                          .place = shards_.IsDivided(slot.number) ? shards_.Own(slot.number).begin : 0});
     }
@@ -275,17 +283,20 @@ void Optimizer::LineUpGradients() {
   }
 }
 
-// Scales the gradients whose rules do not. What the others are to be scaled with.
+// Clips, and takes the loss scale off, the gradients whose rules do not; what the others are to be multiplied
+// with.
 double Optimizer::Clip(double norm, const Lists& lists) {
-  if (config_.clip_norm <= 0 || norm <= config_.clip_norm) return 1;
+  const bool clips = config_.clip_norm > 0 && norm > config_.clip_norm;
+  const double factor = (clips ? config_.clip_norm / norm : 1) / loss_scale_;
+  if (factor == 1) return 1;
   std::vector<at::Tensor> gradients;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     if (groups_[i].rule->ScalesGradients()) continue;
     for (const at::Tensor& one : GradientsOf(lists.groups[i])) gradients.push_back(one);
   }
   // A tensor, not a number: mul_ would allocate one for it.
-  if (!gradients.empty()) at::_foreach_mul_(gradients, clip_factor_.fill_(config_.clip_norm / norm));
-  return config_.clip_norm / norm;
+  if (!gradients.empty()) at::_foreach_mul_(gradients, clip_factor_.fill_(factor));
+  return factor;
 }
 
 void Optimizer::Spread() {

@@ -62,6 +62,8 @@ class Optimizer {
   // as memory that runs out does, before anything is updated: parameters and state are then as they were.
   // After a PeerError the model is half updated.
   double Step(double learning_rate);
+  // What gradients are a multiple of, from now on: a power of two, by which Step divides them.
+  void TakeLossScale(double scale) { loss_scale_ = scale; }
   // Sets the rules' state and trends to what they were before the first step. The weights stay, and so does
   // their average.
   void Reset();
@@ -113,6 +115,7 @@ class Optimizer {
     std::vector<UpdatedGroup> groups{};  // as groups_
     std::vector<std::size_t> touched{};  // slots
   };
+  at::Tensor RoundedOf(const Slot& slot) const;  // undefined where the model has the master itself
   Lists MakeLists(const std::vector<bool>& has_gradient) const;
   Lists& ListsOfNow();  // with the gradients of now
   double Clip(double norm, const Lists& lists);
@@ -128,6 +131,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::map<std::vector<bool>, Lists> lists_;  // by which slots have a gradient: tasks differ in it
   std::vector<std::unique_ptr<Follower>> followers_;
+  double loss_scale_ = 1;
   const WeightAverage* average_ = nullptr;  // among the followers, as
   Directions* directions_ = nullptr;
   std::int64_t scratch_bytes_ = 0;

@@ -31,6 +31,7 @@ struct StateTensor {
 struct Updated {
   std::string_view name;
   at::Tensor weights{}, gradients{};
+  at::Tensor rounded{};  // whole, where the model computes with the weights in a half type
   const std::vector<at::Tensor>* state = nullptr;  // in the order of State()
   std::int64_t place = 0;                          // of the first number in the whole parameter
 };
@@ -87,6 +88,8 @@ class UpdateRule {
 
   // Whether it scales gradients where it reads them; else they come scaled.
   virtual bool ScalesGradients() const { return false; }
+  // Whether it rounds the weights that it updates, too.
+  virtual bool Rounds() const { return false; }
   // Allocates no tensor on the CPU. A parameter of which this process has no numbers is counted alone.
   virtual void Update(UpdatedGroup& group, const Rates& rates) = 0;
 

@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
+#include <array>
 #include <optional>
 
 #include <medley/base/error.h>
 #include <medley/base/random.h>
+#include <medley/model/blocks/fused.h>
 #include <medley/model/float_type.h>
 #include <medley/model/gpu_kernels.h>
 #include <medley/update/compact_operators.h>
@@ -33,7 +35,10 @@ class AdamW : public UpdateRule {
 
   void MakeScratch(std::int64_t /*largest*/, const at::TensorOptions& masters) override {
     one_ = at::ones({}, masters.dtype(at::kFloat));
+    if (masters.device().is_cuda()) factors_ = at::ones({2}, masters.dtype(at::kFloat));
   }
+  bool ScalesGradients() const override { return IsFused(FusedKernel::kAdamW, one_); }
+  bool Rounds() const override { return IsFused(FusedKernel::kAdamW, one_); }
 
   // The kernel reads the counts, it does not count. All processes count alike.
   void Update(UpdatedGroup& group, const Rates& rates) override {
@@ -42,6 +47,7 @@ class AdamW : public UpdateRule {
                &squares = group.lists[3], &counts = group.lists[4];
     at::_foreach_add_(all_counts, one_);
     if (weights.empty()) return;
+    if (IsFused(FusedKernel::kAdamW, one_)) return UpdateFused(group, rates);
     at::_fused_adamw_(weights, GradientsOf(group), means, squares, /*max_exp_avg_sqs=*/{}, counts,
                       rates.learning_rate, config_.beta1, config_.beta2, rates.weight_decay, config_.epsilon,
                       /*amsgrad=*/false, /*maximize=*/false);
@@ -74,7 +80,35 @@ class AdamW : public UpdateRule {
     return {all_counts, weights, means, squares, counts};
   }
 
-  at::Tensor one_;  // a scalar on the device: a number would be allocated at each use
+  // Clips and rounds in the same pass. The kernel reads its factors there, so that a graph may hold it.
+  void UpdateFused(const UpdatedGroup& group, const Rates& rates) {
+    AdamWLists lists{.weights = group.lists[1],
+                     .gradients = GradientsOf(group),
+                     .means = group.lists[2],
+                     .squares = group.lists[3],
+                     .halves = {},
+                     .counts = group.lists[4]};
+    for (const Updated& updated : group.parameters) {
+      if (updated.weights.numel() > 0) lists.halves.push_back(updated.rounded);
+    }
+    const auto factor = [&](std::int64_t place, double value) {
+      at::Tensor at = factors_[place];
+      if (factors_now_.at(static_cast<std::size_t>(place)) != value) at.fill_(value);
+      factors_now_.at(static_cast<std::size_t>(place)) = value;
+      return at;
+    };
+    FusedAdamW(lists,
+               {.learning_rate = factor(0, rates.learning_rate),
+                .gradient_scale = rates.gradient_scale == 1 ? at::Tensor() : factor(1, rates.gradient_scale),
+                .beta1 = config_.beta1,
+                .beta2 = config_.beta2,
+                .epsilon = config_.epsilon,
+                .weight_decay = rates.weight_decay});
+  }
+
+  at::Tensor one_;      // a scalar on the device: a number would be allocated at each use
+  at::Tensor factors_;  // rate and gradient scale, of a kernel
+  std::array<double, 2> factors_now_ = {1, 1};  // what is in it
 };
 
 at::Tensor Decoded(const std::string& codes_name, const std::string& scales_name, kernels::Map map,
@@ -136,6 +170,7 @@ class CompactAdamW : public AdamW {
   }
 
   bool ScalesGradients() const override { return true; }
+  bool Rounds() const override { return false; }
   void Update(UpdatedGroup& group, const Rates& rates) override {
     std::vector<CompactUpdate> updates;
     for (const Updated& updated : group.parameters) {

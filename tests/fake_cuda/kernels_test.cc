@@ -52,12 +52,12 @@ TEST_F(OnAFakeGpu, AKernelThatIsWrongIsLeftAsideAndItsNumbersAreSaid) {
   for (const at::ScalarType type : kTypes) {
     for (const std::string fault :
          {"norm one", "norm last", "norm backward", "norm weight", "gated one", "gated last",
-          "gated backward", "losses one", "losses last", "losses backward"}) {
+          "gated backward", "losses one", "losses last", "losses backward", "adamw one", "adamw last"}) {
       SCOPED_TRACE(fault + " in " + c10::toString(type));
       setenv("MEDLEY_WRONG", fault.c_str(), 1);
       const KernelVerdicts verdicts = CheckKernels(kShapes[0], type, kDevice);
       const std::string kernel = fault.substr(0, fault.find(' '));
-      const std::vector<std::string> names = {"norm", "gated", "losses"};
+      const std::vector<std::string> names = {"norm", "gated", "losses", "adamw"};
       for (std::size_t i = 0; i < names.size(); ++i)
         EXPECT_EQ(verdicts.of[i].used, names[i] != kernel) << names[i];
       EXPECT_NE(verdicts.Words().find("the kernel of " + kernel + " is left aside: the "), std::string::npos)

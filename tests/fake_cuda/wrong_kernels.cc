@@ -52,7 +52,11 @@ const char* medley_kernels_update_bf16(const HalfTensor& tensor, const AdamWRate
   return Right<CudaUpdateHalves>("medley_kernels_update_bf16")(tensor, rates, stream);
 }
 const char* medley_kernels_adamw(const AdamWCall& call, void* stream) {
-  return Right<CudaAdamW>("medley_kernels_adamw")(call, stream);
+  const char* const words = Right<CudaAdamW>("medley_kernels_adamw")(call, stream);
+  const AdamWTensor& last = call.tensors[call.count - 1];
+  if (Is("adamw one")) SpoilOne(call.tensors[0].weights, Number::kFloat, call.tensors[0].numbers);
+  if (Is("adamw last")) SpoilLast(last.weights, Number::kFloat, last.numbers, last.numbers);
+  return words;
 }
 
 const char* medley_kernels_norm(const NormCall& call, void* stream) {

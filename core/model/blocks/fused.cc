@@ -267,4 +267,29 @@ void TurnToGradient(const at::Tensor& piece, std::int64_t first, std::int64_t vo
          piece.device());
 }
 
+void FusedAdamW(const AdamWLists& lists, const AdamWFactors& factors) {
+  std::vector<kernels::AdamWTensor> tensors;
+  const auto data = [](const at::Tensor& x) { return x.mutable_data_ptr<float>(); };
+  kernels::Number half_type = kernels::Number::kBf16;
+  for (std::size_t i = 0; i < lists.weights.size(); ++i) {
+    const at::Tensor& half = lists.halves[i];
+    if (half.defined()) half_type = NumberOf(half);
+    tensors.push_back({data(lists.weights[i]), data(lists.gradients[i]), data(lists.means[i]),
+                       data(lists.squares[i]), half.defined() ? half.mutable_data_ptr() : nullptr,
+                       data(lists.counts[i]), lists.weights[i].numel()});
+  }
+  Launch(kernels::TheModule().adamw,
+         kernels::AdamWCall{.tensors = tensors.data(),
+                            .count = static_cast<std::int64_t>(tensors.size()),
+                            .half_type = half_type,
+                            .learning_rate = data(factors.learning_rate),
+                            .gradient_scale = DataOr<float>(factors.gradient_scale),
+                            .skip = nullptr,
+                            .beta1 = factors.beta1,
+                            .beta2 = factors.beta2,
+                            .epsilon = factors.epsilon,
+                            .weight_decay = factors.weight_decay},
+         lists.weights.front().device());
+}
+
 }  // namespace medley

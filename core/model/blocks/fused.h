@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include <medley/model/blocks/item_losses.h>
 #include <medley/model/blocks/operators.h>
@@ -13,8 +14,8 @@ namespace medley {
 // medley_kernels.so forward and one backward. They compute in float and round once at their end; for the
 // backward they keep what they were given. Gradients of weights come in float.
 
-enum class FusedKernel { kNorm, kGated, kLosses };
-inline constexpr int kFusedKernels = 3;
+enum class FusedKernel { kNorm, kGated, kLosses, kAdamW };
+inline constexpr int kFusedKernels = 4;
 
 // Which of them the process uses on which device: none before it is said. See CheckKernels.
 struct FusedKernels {
@@ -44,5 +45,17 @@ void SeePiece(const at::Tensor& piece, std::int64_t first, std::int64_t vocabula
 // The piece becomes the gradient of the losses' sum at its logits.
 void TurnToGradient(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
                     const LossTargets& targets, const at::Tensor& log_sums);
+
+// AdamW as libtorch's fused kernel has it, of float, in one launch of many tensors; `halves`: the weights
+// once more, rounded, or undefined. The caller counts: `counts` are scalars, with this update. On a GPU
+// alone.
+struct AdamWLists {
+  std::vector<at::Tensor> weights{}, gradients{}, means{}, squares{}, halves{}, counts{};
+};
+struct AdamWFactors {
+  at::Tensor learning_rate{}, gradient_scale{};  // float scalars there; the second may be undefined: 1
+  double beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+};
+void FusedAdamW(const AdamWLists& lists, const AdamWFactors& factors);
 
 }  // namespace medley

@@ -26,7 +26,7 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kMostRows = 64, kMostBytes = std::int64_t{64} << 20;
 constexpr double kFewRoundings = 8, kMostRoundings = 256;
 constexpr const char *kWeight = "the weight", *kTable = "the table";
-constexpr std::array<const char*, kFusedKernels> kNames = {"norm", "gated", "losses"};
+constexpr std::array<const char*, kFusedKernels> kNames = {"norm", "gated", "losses", "adamw"};
 
 // One use of a kernel: results of inputs, which have gradients where they are floating.
 struct Use {
@@ -45,6 +45,7 @@ class Uses {
     for (const KernelShapes::Heads& heads : shapes.heads) AddTurned(heads, shapes.norms_heads);
     if (shapes.gated > 0) AddGated(shapes.gated);
     if (shapes.words > 0) AddLosses(shapes.words);
+    if (!list_.empty()) AddAdamW();
   }
   const std::vector<Use>& list() const { return list_; }
   at::Tensor Random(at::IntArrayRef sizes) {
@@ -124,6 +125,52 @@ class Uses {
     }
   }
 
+  // Of two tensors, whose sizes divide by nothing, in their third update; and the weights rounded.
+  void AddAdamW() {
+    const auto wide = [&](std::int64_t size) { return Random({size}).to(at::kFloat); };
+    const variable_list inputs = {wide(70001), wide(70001), wide(70001), wide(70001).square_(),
+                                  wide(13),    wide(13),    wide(13),    wide(13).square_()};
+    const std::vector<std::string> names = {"weights",     "gradients",     "means",     "squares",
+                                            "few weights", "few gradients", "few means", "few squares"};
+    for (const bool rounded : {false, true}) {
+      const at::ScalarType half = dtype_;
+      if (rounded && !IsHalf(half)) continue;
+      list_.push_back({FusedKernel::kAdamW, rounded ? "rounded weights" : "weights and moments", names,
+                       inputs, [=](const variable_list& in) { return Updated(in, rounded, half); }});
+    }
+  }
+  static at::Tensor Updated(const variable_list& in, bool rounded, at::ScalarType half) {
+    const at::NoGradGuard no_graph;
+    const at::TensorOptions options = in[0].options().requires_grad(false);
+    AdamWLists lists;
+    for (std::size_t i = 0; i < in.size(); i += 4) {
+      lists.weights.push_back(in[i].detach().clone()), lists.gradients.push_back(in[i + 1].detach());
+      lists.means.push_back(in[i + 2].detach().clone()), lists.squares.push_back(in[i + 3].detach().clone());
+      lists.counts.push_back(at::full(
+          {}, 3.0,
+          options.dtype(AtLeastFloat(in[0].scalar_type()) == at::kDouble ? at::kDouble : at::kFloat)));
+      lists.halves.push_back(rounded ? at::empty(in[i].sizes(), options.dtype(half)) : at::Tensor());
+    }
+    if (IsFused(FusedKernel::kAdamW, in[0])) {
+      FusedAdamW(lists, {.learning_rate = at::full({}, 1e-2, options),
+                         .gradient_scale = at::full({}, 0.5, options),
+                         .beta1 = 0.9,
+                         .beta2 = 0.95,
+                         .epsilon = 1e-8,
+                         .weight_decay = 0.1});
+    } else {
+      for (at::Tensor& gradient : lists.gradients) gradient = gradient * 0.5;
+      at::_fused_adamw_(lists.weights, lists.gradients, lists.means, lists.squares, {}, lists.counts, 1e-2,
+                        0.9, 0.95, 0.1, 1e-8, /*amsgrad=*/false, /*maximize=*/false);
+      const bool is_exact = in[0].scalar_type() == at::kDouble;
+      for (std::size_t i = 0; rounded && i < lists.halves.size(); ++i)
+        lists.halves[i] = is_exact ? lists.weights[i] : lists.weights[i].to(half);
+    }
+    if (rounded) return at::cat({lists.halves[0], lists.halves[1]});
+    return at::cat({lists.weights[0], lists.weights[1], lists.means[0], lists.means[1], lists.squares[0],
+                    lists.squares[1]});
+  }
+
   at::ScalarType dtype_;
   at::Generator generator_;
   std::vector<Use> list_;
@@ -148,9 +195,10 @@ variable_list Run(const Use& use, c10::Device device, at::ScalarType dtype, at::
   }
   const at::Tensor y = use.results(inputs);
   if (!gradient.defined()) gradient = uses.Random(y.sizes());
-  const variable_list of_inputs =
-      torch::autograd::grad({y}, floating, {gradient.to(y.device(), y.scalar_type())}, std::nullopt,
-                            /*create_graph=*/false, /*allow_unused=*/true);
+  variable_list of_inputs(floating.size());
+  if (y.requires_grad())
+    of_inputs = torch::autograd::grad({y}, floating, {gradient.to(y.device(), y.scalar_type())}, std::nullopt,
+                                      /*create_graph=*/false, /*allow_unused=*/true);
   variable_list all = {y.detach().to(at::kCPU)};
   for (const at::Tensor& one : inputs) {
     const auto at =
