@@ -60,7 +60,7 @@ struct RunConfig {
   std::int64_t allow_new_rows = 0;            // how many tokens may be new to them, beside medley's own
   bool allow_unknown_vocabulary = false;      // nothing tells whether they know its tokens
   LoraConfig lora;
-  std::string dtype = "fp32";              // or "bf16": of weights and activations
+  std::string dtype = "fp32";              // or "bf16", "fp16": of weights and activations
   bool deterministic = false;              // on a GPU; the CPU always is
   std::string matmul_precision = "float";  // or "tf32", on a GPU
   std::int64_t threads = 0;                // 0: DefaultThreads()
@@ -155,11 +155,12 @@ void Fields(Visitor& visit, RunConfig& c) {
                         .omit_default = true,
                         .path = PathKind::kLater});
   visit(c.device, {.name = "device", .help = "Where the model lives", .allowed = {"cpu", "cuda"}});
-  visit(c.dtype, {.name = "dtype",
-                  .help = "Of parameters and activations: fp32, or bf16, half as large and faster where the "
-                          "machine multiplies it; training then keeps fp32 masters of what it trains, and "
-                          "sums, norms and losses are in fp32 too",
-                  .allowed = {"fp32", "bf16"}});
+  visit(c.dtype,
+        {.name = "dtype",
+         .help = "Of parameters and activations: fp32, or bf16, half as large and faster where the "
+                 "machine multiplies it, or fp16, for GPUs that have no bf16; training then keeps fp32 "
+                 "masters of what it trains, and sums, norms and losses are in fp32 too",
+         .allowed = {"fp32", "bf16", "fp16"}});
   visit(c.deterministic,
         {.name = "deterministic",
          .help = "On a GPU, the same bits at every run of the same plan, for some speed; the "

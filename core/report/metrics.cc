@@ -129,6 +129,8 @@ ordered_json TimingLine(const StepRecord& record) {
     tasks[task]["compute_seconds"] = speed.seconds;
     tasks[task]["operations_per_second"] = speed.per_second();
   }
+  if (record.loss_scale > 0)
+    line["loss_scale"] = {{"scale", record.loss_scale}, {"repeats", record.loss_repeats}};
   if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
   if (!record.guard.empty()) line["guard"] = ToJson(record.guard);
   if (!record.overflows.empty()) line["out_of_memory"] = ToJson(record.overflows);

@@ -80,6 +80,8 @@ struct StepRecord {
   StepLosses losses;
   double gradient_norm = 0;
   double learning_rate = 0;
+  double loss_scale = 0;                       // of a run in fp16; else 0
+  std::int64_t loss_repeats = 0;               // how often it was run again, with losses scaled by less
   std::string phase{};                         // "" of a run without phases
   std::optional<EvaluationRecord> evaluation;  // where one was due
   // ---

@@ -91,6 +91,7 @@ nlohmann::json ToJson(const StepRecord& record) {
   if (record.own) json["own"] = *record.own;
   if (!record.phase.empty()) json["phase"] = record.phase;
   if (!record.items.empty()) json["items"] = record.items;
+  if (record.loss_scale > 0) json["loss_scale"] = {record.loss_scale, record.loss_repeats};
   return json;
 }
 
@@ -102,6 +103,10 @@ StepRecord StepRecordFromJson(const nlohmann::json& json) {
   from_json(whole, record);
   if (const auto phase = whole.find("phase"); phase != whole.end()) phase->get_to(record.phase);
   if (const auto own = whole.find("own"); own != whole.end()) record.own = own->get<std::vector<Draw>>();
+  if (const auto scale = whole.find("loss_scale"); scale != whole.end()) {
+    scale->at(0).get_to(record.loss_scale);
+    scale->at(1).get_to(record.loss_repeats);
+  }
   if (const auto items = whole.find("items"); items != whole.end()) items->get_to(record.items);
   return record;
 }

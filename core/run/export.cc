@@ -113,12 +113,12 @@ void RequireFreeForExport(const fs::path& folder) {
 
 void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
   RequireFreeForExport(folder);
-  const bool half = run.config.dtype == "bf16";
+  const at::ScalarType type = FloatTypeNamed(run.config.dtype);
+  const char* const name = type == at::kHalf ? "float16" : type == at::kBFloat16 ? "bfloat16" : "float32";
   const NewFolder made(folder);
-  WriteExportedConfigs(run, made.path(), half ? "bfloat16" : "float32");
+  WriteExportedConfigs(run, made.path(), name);
   WritePretrainedWeights(made.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
-                         run.model_file->info.pretrained.root, half ? at::kBFloat16 : at::kFloat,
-                         shard_bytes);
+                         run.model_file->info.pretrained.root, type, shard_bytes);
   if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
   made.Commit();
 }

@@ -27,8 +27,8 @@
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/input_files.h>
-#include <medley/run/run_record.h>
 #include <medley/run/run_kernels.h>
+#include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
@@ -347,6 +347,7 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->contract = std::make_unique<ContractCheck>(*run->model, run->device);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get());
   MakeExchange(*run);
+  run->loss_scale = LossScale(FloatTypeOf(*run->model) == at::kHalf);
   return run;
 }
 

@@ -32,6 +32,7 @@
 #include <medley/run/validate.h>
 #include <medley/step/step_executor.h>
 #include <medley/text/tokenizer.h>
+#include <medley/update/loss_scale.h>
 #include <medley/update/optimizer.h>
 
 namespace medley {
@@ -58,7 +59,7 @@ struct Run {
   std::unique_ptr<DataRules> rules = std::make_unique<DataRules>();  // how it reads people's files
   std::unique_ptr<TaskHost> host;
   std::unique_ptr<Model> model;
-  std::string taken;  // words about weights of a Hugging Face folder; "": none were read
+  std::string taken;                      // words about weights of a Hugging Face folder; "": none were read
   std::optional<KernelVerdicts> kernels;  // that it uses, of those that were tried; of a GPU
   std::string kernel_words;               // what is left aside of them; "": nothing
   // Only for training:
@@ -66,6 +67,7 @@ struct Run {
   std::unique_ptr<ContractCheck> contract;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
+  LossScale loss_scale;
   std::unique_ptr<GradientExchange> exchange;  // null: a process alone
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are
@@ -95,7 +97,7 @@ struct Run {
 struct RunInputs {
   Registry registry;
   CheckedRun checked;
-  DataRules rules = {};  // those of a run that begins, or of the run that lies there
+  DataRules rules = {};                        // those of a run that begins, or of the run that lies there
   std::optional<KernelVerdicts> kernels = {};  // of the run that lies there
   MovedFiles moved = {};
 };

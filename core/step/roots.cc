@@ -30,7 +30,7 @@ void Roots::Add(const Sums& sums) {
     sums_.Add(task_, term, sum);
     const TermLoss& loss = losses_.at(term);
     if (!sum.requires_grad() || loss.count == 0 || loss.weight == 0) continue;
-    Add(sum, at::full_like(sum.detach(), loss.weight / static_cast<double>(loss.count)));
+    Add(sum, at::full_like(sum.detach(), scale_ * (loss.weight / static_cast<double>(loss.count))));
   }
 }
 

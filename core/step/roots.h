@@ -35,10 +35,12 @@ class TermSums {
 class Roots {
  public:
   // `losses`: weights, and counts of the whole step.
-  Roots(const TaskLosses& losses, const std::string& task, TermSums& sums, StepObserver& observer)
-      : losses_(losses), task_(task), sums_(sums), observer_(observer) {}
+  // `scale`: that of the losses in their backward.
+  Roots(const TaskLosses& losses, const std::string& task, TermSums& sums, StepObserver& observer,
+        double scale = 1)
+      : losses_(losses), task_(task), sums_(sums), observer_(observer), scale_(scale) {}
 
-  // Each with the gradient weight / count.
+  // Each with the gradient scale * weight / count.
   void Add(const Sums& sums);
   // A tensor without a graph, or an undefined gradient, adds nothing.
   void Add(const at::Tensor& carry, const at::Tensor& gradient);
@@ -51,6 +53,7 @@ class Roots {
   const std::string& task_;
   TermSums& sums_;
   StepObserver& observer_;
+  double scale_;
   std::vector<at::Tensor> roots_, gradients_;
 };
 

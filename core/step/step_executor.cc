@@ -99,7 +99,7 @@ void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, 
     if (piece.batch == nullptr) continue;
     const std::string& task = piece.task->info().name;
     observer.DrawBegins(task);
-    Roots roots(totals.losses.at(task), task, totals.sums, observer);
+    Roots roots(totals.losses.at(task), task, totals.sums, observer, loss_scale_);
     RunPiece(piece,
              {.task = *piece.task,
               .model = model_,

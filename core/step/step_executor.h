@@ -36,6 +36,9 @@ class StepExecutor {
   // the place of libtorch's: see InstallSavedVariableHooks.
   StepExecutor(const Model& model, at::Device device, DrawCheck* check = nullptr);
 
+  // What losses are multiplied with before their backward, and so gradients: see LossScale.
+  void ScaleLosses(double scale) { loss_scale_ = scale; }
+
   // A step under way. Where several processes share one, they add up the counts of `losses` between Begin and
   // Accumulate, and gradients and sums between Read and Check.
   struct Totals {
@@ -63,6 +66,7 @@ class StepExecutor {
   const Model& model_;
   at::Device device_;
   DrawCheck* check_;
+  double loss_scale_ = 1;
 };
 
 }  // namespace medley

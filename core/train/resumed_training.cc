@@ -87,6 +87,10 @@ TrainingState ResumedTraining::State() {
                             }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
+  if (run_.loss_scale.on())
+    state.sections.push_back({"loss_scale", 1, [this] { return run_.loss_scale.Save(); },
+                              [this](const json& s) { run_.loss_scale.Load(s); },
+                              /*optional=*/true});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
                             [this](const json& s) {
                               if (run_.cluster->is_first()) receipts_.Load(s);  // that is the first one's

@@ -209,12 +209,7 @@ Trainer::Outcome Trainer::Step() {
   record.step = step_ + 1;
   const std::map<std::string, double> waits = prefetcher_.waits();
   record.draws = NextDraws();
-  StepAttempt::Outcome tried = Gradients(record);
-  if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
-  if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
-  record.losses = std::get<StepLosses>(std::move(tried));
-  SayWhatWasNotJudged();
-  if (auto failure = UpdateWeights(record)) return *std::move(failure);
+  if (auto ended = TrainOnDraws(record)) return *std::move(ended);
   run_.mixer->Commit(record.draws);
   for (const auto& [task, share] : run_.mixer->Shares()) {
     if (share.asked > 0) record.delivered[task] = share.delivered;
@@ -226,6 +221,33 @@ Trainer::Outcome Trainer::Step() {
   Measure(record);
   if (predictor_) predictor_->Trained(record);
   return Conclude(std::move(record));
+}
+
+// Nothing where it updated the weights. A gradient that fp16 cannot hold costs another try of the same rows,
+// on all processes, which have the same one.
+std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
+  LossScale& scale = run_.loss_scale;
+  while (true) {
+    run_.executor->ScaleLosses(scale.now());
+    run_.optimizer->TakeLossScale(scale.now());
+    StepAttempt::Outcome tried =
+        record.loss_repeats == 0 ? Gradients(record) : attempt_.Gradients(record.step, record.draws);
+    if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
+    if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
+    record.losses = std::get<StepLosses>(std::move(tried));
+    SayWhatWasNotJudged();
+    std::optional<Failure> failure = UpdateWeights(record);
+    if (!failure) break;
+    if (!scale.Halve()) return *std::move(failure);
+    ++record.loss_repeats;
+    console_.Detail("step " + std::to_string(record.step) +
+                    ": its gradient is more than fp16 holds; the same rows run again, with losses times " +
+                    std::to_string(static_cast<std::int64_t>(scale.now())));
+    memory_.BeginStep();
+  }
+  if (scale.on()) record.loss_scale = scale.now();
+  scale.Updated();
+  return std::nullopt;
 }
 
 // Nothing where the step goes on.

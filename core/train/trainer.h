@@ -55,6 +55,7 @@ class Trainer : public ResumedTraining {
   Outcome Step();
   std::vector<Draw> NextDraws();
   std::optional<Outcome> Predict();
+  std::optional<Outcome> TrainOnDraws(StepRecord& record);
   StepAttempt::Outcome Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
   void KeepRules();
