@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -104,7 +104,7 @@ void Optimizer::MakeFollowers() {
 void Optimizer::MakeScratch() {
   const at::TensorOptions options = slots_.front().master.options().requires_grad(false);
   norms_ = at::zeros({static_cast<std::int64_t>(slots_.size())}, options);
-  norms_on_host_ = at::empty(norms_.sizes(), at::kDouble);
+  norms_on_host_ = at::empty_like(norms_, at::TensorOptions().device(at::kCPU));
   clip_factor_ = at::zeros({}, options);
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].norm = norms_.select(0, static_cast<std::int64_t>(i));
@@ -252,13 +252,20 @@ at::Tensor Optimizer::AskNorms() {
 
 void Optimizer::TakeNorms(const at::Tensor& read) {
   norms_on_host_.zero_();
-  const at::Tensor on_host = asked_.empty() ? norms_on_host_ : read.cpu();  // where nobody read it, the wait
-  for (std::size_t i = 0; i < asked_.size(); ++i)
-    norms_on_host_.mutable_data_ptr<double>()[asked_[i]] = on_host.const_data_ptr<double>()[i];
+  const at::Tensor on_host = asked_.empty() ? at::Tensor() : read.cpu();  // where nobody read it, the wait
+  const auto put = [&]<typename Number>(Number* norms) {
+    for (std::size_t i = 0; i < asked_.size(); ++i)
+      norms[asked_[i]] = static_cast<Number>(on_host.const_data_ptr<double>()[i]);
+  };
+  norms_on_host_.scalar_type() == at::kDouble ? put(norms_on_host_.mutable_data_ptr<double>())
+                                              : put(norms_on_host_.mutable_data_ptr<float>());
   norms_taken_ = together_;
 }
 
-double Optimizer::NormOf(std::size_t slot) const { return norms_on_host_.const_data_ptr<double>()[slot]; }
+double Optimizer::NormOf(std::size_t slot) const {
+  return norms_on_host_.scalar_type() == at::kDouble ? norms_on_host_.const_data_ptr<double>()[slot]
+                                                     : norms_on_host_.const_data_ptr<float>()[slot];
+}
 
 void Optimizer::FailNotFinite() const {
   std::string names;

@@ -135,8 +135,8 @@ class Optimizer {
   const WeightAverage* average_ = nullptr;  // among the followers, as
   Directions* directions_ = nullptr;
   std::int64_t scratch_bytes_ = 0;
-  at::Tensor norms_;                // [slots], on the device
-  at::Tensor norms_on_host_;        // in double
+  at::Tensor norms_;  // [slots], on the device
+  at::Tensor norms_on_host_;
   std::vector<std::size_t> asked_;  // whose gradients AskNorms found
   bool norms_taken_ = false;        // for the gradients as they are now
   at::Tensor clip_factor_;          // a scalar on the device: a number would be allocated at each use

@@ -102,7 +102,7 @@ void AddCounts(StepLosses& to, const StepLosses& from) {
 
 void AddSums(StepExecutor::Totals& to, const StepExecutor::Totals& from) {
   StepLosses losses = from.losses;
-  from.sums.Read(losses);
+  from.sums.Read(losses, {});
   for (const auto& [task, terms] : losses) {
     for (const auto& [term, loss] : terms) to.sums.Add(task, term, at::scalar_tensor(loss.sum, at::kDouble));
   }
