@@ -347,7 +347,6 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->contract = std::make_unique<ContractCheck>(*run->model, run->device);
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get());
   MakeExchange(*run);
-  run->loss_scale = LossScale(FloatTypeOf(*run->model) == at::kHalf);
   return run;
 }
 

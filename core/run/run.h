@@ -32,7 +32,6 @@
 #include <medley/run/validate.h>
 #include <medley/step/step_executor.h>
 #include <medley/text/tokenizer.h>
-#include <medley/update/loss_scale.h>
 #include <medley/update/optimizer.h>
 
 namespace medley {
@@ -67,7 +66,6 @@ struct Run {
   std::unique_ptr<ContractCheck> contract;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
-  LossScale loss_scale;
   std::unique_ptr<GradientExchange> exchange;  // null: a process alone
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are

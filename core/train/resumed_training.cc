@@ -65,6 +65,7 @@ ResumedTraining::ResumedTraining(Run& run, PlanInForce& plan, WeightLog& log, Co
                    .console = console}),
       receipts_(start_.directory, console),
       phases_(PhasesOf(run.config)),
+      loss_scale_(FloatTypeOf(*run.model) == at::kHalf),
       state_(State()) {
   Load();
   agreement_ = MakeStepAgreement({*run.cluster, run.exchange.get(), rounds_, *run.optimizer, *run.mixer, plan,
@@ -87,9 +88,9 @@ TrainingState ResumedTraining::State() {
                             }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
-  if (run_.loss_scale.on())
-    state.sections.push_back({"loss_scale", 1, [this] { return run_.loss_scale.Save(); },
-                              [this](const json& s) { run_.loss_scale.Load(s); },
+  if (loss_scale_.on())
+    state.sections.push_back({"loss_scale", 1, [this] { return loss_scale_.Save(); },
+                              [this](const json& s) { loss_scale_.Load(s); },
                               /*optional=*/true});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
                             [this](const json& s) {

@@ -19,6 +19,7 @@
 #include <medley/train/stages.h>
 #include <medley/train/step_agreement.h>
 #include <medley/train/weight_edits.h>
+#include <medley/update/loss_scale.h>
 
 namespace medley {
 
@@ -68,6 +69,7 @@ class ResumedTraining {
   ReceiptBook receipts_;
   // Of a run that has any; and as they were before a prediction whose step is not done, which is not saved.
   std::optional<PhaseState> phases_, phases_before_;
+  LossScale loss_scale_;
   TrainingState state_;
   std::unique_ptr<StepAgreement> agreement_;
 

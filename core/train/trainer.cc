@@ -226,10 +226,9 @@ Trainer::Outcome Trainer::Step() {
 // Nothing where it updated the weights. A gradient that fp16 cannot hold costs another try of the same rows,
 // on all processes, which have the same one.
 std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
-  LossScale& scale = run_.loss_scale;
   while (true) {
-    run_.executor->ScaleLosses(scale.now());
-    run_.optimizer->TakeLossScale(scale.now());
+    run_.executor->ScaleLosses(loss_scale_.now());
+    run_.optimizer->TakeLossScale(loss_scale_.now());
     StepAttempt::Outcome tried =
         record.loss_repeats == 0 ? Gradients(record) : attempt_.Gradients(record.step, record.draws);
     if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
@@ -238,15 +237,15 @@ std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
     SayWhatWasNotJudged();
     std::optional<Failure> failure = UpdateWeights(record);
     if (!failure) break;
-    if (!scale.Halve()) return *std::move(failure);
+    if (!loss_scale_.Halve()) return *std::move(failure);
     ++record.loss_repeats;
     console_.Detail("step " + std::to_string(record.step) +
                     ": its gradient is more than fp16 holds; the same rows run again, with losses times " +
-                    std::to_string(static_cast<std::int64_t>(scale.now())));
+                    std::to_string(static_cast<std::int64_t>(loss_scale_.now())));
     memory_.BeginStep();
   }
-  if (scale.on()) record.loss_scale = scale.now();
-  scale.Updated();
+  if (loss_scale_.on()) record.loss_scale = loss_scale_.now();
+  loss_scale_.Updated();
   return std::nullopt;
 }
 

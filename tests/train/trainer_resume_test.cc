@@ -82,6 +82,49 @@ INSTANTIATE_TEST_SUITE_P(DrawsPerStep, Resume,
                          ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values("fp32", "bf16"),
                                             ::testing::Bool()));
 
+INSTANTIATE_TEST_SUITE_P(OfFp16, Resume,
+                         ::testing::Combine(::testing::Values(2), ::testing::Values("fp16"),
+                                            ::testing::Bool()));
+
+std::vector<nlohmann::json> LinesOf(const fs::path& file) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(ReadText(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// Of a loss so large that its gradient, times the first scale, is more than fp16 holds.
+TEST(LossScales, AStepWhoseGradientOverflowsRunsAgainWithTheSameRowsAndIsCountedOnce) {
+  const ScratchDirectory scratch;
+  std::map<std::string, std::vector<nlohmann::json>> metrics;
+  for (const std::string dtype : {"fp32", "fp16"}) {
+    RunConfig config = TinyConfig(kSteps);
+    config.dtype = dtype;
+    config.optimizer.clip_norm = 1;
+    fs::create_directory(scratch / dtype);
+    const auto tiny = MakeTinyRun(config);
+    for (auto& [name, task] : tiny->tasks()) {
+      for (const TermInfo& term : task.task->variant().terms)
+        tiny->execution(name).term_weights[term.name] = 300 * term.weight;
+    }
+    ASSERT_EQ(TrainOn(scratch / dtype, *tiny), ExitCode::kDone);
+    metrics[dtype] = LinesOf(scratch / dtype / "metrics.jsonl");
+  }
+  const std::vector<nlohmann::json> timing = LinesOf(scratch / "fp16" / "timing.jsonl");
+  std::int64_t repeats = 0;
+  for (const nlohmann::json& line : timing)
+    if (line.contains("loss_scale")) repeats += line.at("loss_scale").at("repeats").get<std::int64_t>();
+  EXPECT_GT(repeats, 0);
+  EXPECT_EQ(timing.back().at("loss_scale").at("scale").get<double>(), LossScale::kFirst / std::exp2(repeats));
+  ASSERT_EQ(metrics["fp16"].size(), metrics["fp32"].size());
+  for (std::size_t i = 0; i < metrics["fp32"].size(); ++i) {
+    const nlohmann::json &half = metrics["fp16"][i], &whole = metrics["fp32"][i];
+    EXPECT_EQ(half.at("draws"), whole.at("draws")) << "step " << i + 1;
+    EXPECT_NEAR(half.at("grad_norm").get<double>(), whole.at("grad_norm").get<double>(),
+                0.02 * whole.at("grad_norm").get<double>());
+  }
+}
+
 std::map<std::string, at::Tensor> WeightsIn(const fs::path& run) {
   return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
 }
