@@ -44,8 +44,9 @@ void TakeKernels(Run& run, const std::optional<KernelVerdicts>& recorded) {
     if (recorded && recorded->any()) run.kernel_words += ". The run began with them, so bits may differ";
     return;
   }
-  if (!recorded) {
-    run.kernels = CheckKernels(run.model->Kernels(), FloatTypeOf(*run.model), run.device);
+  const at::ScalarType type = FloatTypeOf(*run.model);
+  if (!recorded || recorded->type != c10::toString(type)) {
+    run.kernels = CheckKernels(run.model->Kernels(), type, run.device);
     Agree(run.cluster->group(), *run.kernels);
   }
   UseKernels(run.kernels->Used(run.device));

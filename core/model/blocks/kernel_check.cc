@@ -282,7 +282,7 @@ std::string KernelVerdicts::Words() const {
 }
 
 ordered_json ToJson(const KernelVerdicts& verdicts) {
-  ordered_json json;
+  ordered_json json = {{"type", verdicts.type}};
   for (int i = 0; i < kFusedKernels; ++i) {
     const KernelVerdict& one = verdicts.of[i];
     json[kNames.at(static_cast<std::size_t>(i))] = {
@@ -294,6 +294,7 @@ ordered_json ToJson(const KernelVerdicts& verdicts) {
 KernelVerdicts VerdictsIn(const ordered_json& json) {
   KernelVerdicts verdicts;
   try {
+    json.at("type").get_to(verdicts.type);
     for (int i = 0; i < kFusedKernels; ++i) {
       const auto& one = json.at(kNames.at(static_cast<std::size_t>(i)));
       verdicts.of[i] = {one.at("used").get<bool>(), one.at("error").get<double>(),
@@ -310,7 +311,7 @@ KernelVerdicts CheckKernels(const KernelShapes& shapes, at::ScalarType dtype, c1
   Uses uses(shapes, dtype);
   std::vector<Found> all;
   for (const Use& use : uses.list()) Try(use, dtype, device, uses, all);
-  KernelVerdicts verdicts;
+  KernelVerdicts verdicts{.type = c10::toString(dtype), .of = {}};
   for (const Found& one : all) {
     KernelVerdict& verdict = verdicts.of[static_cast<int>(one.kernel)];
     const double tolerance = Tolerance(all, one, dtype);

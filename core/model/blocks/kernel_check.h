@@ -20,6 +20,7 @@ struct KernelVerdict {
   std::string what{};  // that was worst: "the gradient of x, of 8 heads of 64"
 };
 struct KernelVerdicts {
+  std::string type{};  // that they were tried in, as libtorch calls it
   KernelVerdict of[kFusedKernels];
 
   bool any() const;
