@@ -68,7 +68,7 @@ bool g_is_reversed = false;
 
 class Device;
 // Of the host's thread, from its first launch on. Each step of a kernel's thread reads it.
-__attribute__((tls_model("initial-exec"))) thread_local Device* g_device = nullptr;
+thread_local Device* g_device = nullptr;
 
 // The blocks of a launch, of one thread of the host's.
 class Device {
