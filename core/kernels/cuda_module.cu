@@ -63,6 +63,7 @@ using namespace medley::kernels;
 
 extern "C" const int medley_kernels_version = kCudaModuleVersion;
 
+// One is enough: each source is compiled for the same cards.
 extern "C" const char* medley_kernels_check() { return CannotRun(UpdateEightBits); }
 
 extern "C" const char* medley_kernels_update_8bit(const EightBitTensor& tensor, const AdamWRates& rates,
