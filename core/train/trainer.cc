@@ -18,6 +18,7 @@
 #include <medley/report/table.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/validate.h>
+#include <medley/train/profile_sink.h>
 #include <medley/train/remedy.h>
 #include <medley/train/run_sinks.h>
 
@@ -85,6 +86,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       edits_({run_path_, run.config, run.model_file->info, *run.registry, log, admission, stages_,
               weights_file_, rounds_, [this] { return agreement_->clock(); }, prefetcher_, sinks_, console},
              std::move(start_.weights)) {
+  AddProfile(sinks_, start_.directory, run.device);
   if (phases_)
     predictor_.emplace(Predictor::Setting{.config = run.config,
                                           .device = run.device,
