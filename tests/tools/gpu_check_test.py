@@ -49,7 +49,7 @@ class Libraries(unittest.TestCase):
         return file
 
     def environment(self):
-        args = argparse.Namespace(device="cpu", size=None, torch=str(self.torch))
+        args = argparse.Namespace(device="cpu", size=None, torch=str(self.torch), kernels=None)
         with unittest.mock.patch.dict("os.environ", LD_LIBRARY_PATH="/of/the/user"):
             return Session(args, self.bundle, self.root).environment(None)
 

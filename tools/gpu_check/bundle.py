@@ -40,10 +40,13 @@ def carry_libraries(folder):
 def make_bundle(build, folder):
     subprocess.run(["cmake", "--install", build, "--prefix", folder, "--strip"], check=True, stdout=subprocess.DEVNULL)
     # No parts of an installation: the one program that makes several runs in one process, and those that ask NCCL and the kernels alone.
-    for name in ("medley_bench_memory", "medley_bench_exchange", "medley_bench_kernels"):
-        if not (build / "bin" / name).exists():  # tools/build leaves them out
-            subprocess.run(["cmake", "--build", build, "--target", name], check=True, stdout=subprocess.DEVNULL)
-        shutil.copy2(build / "bin" / name, folder / "bin")
+    # And a task of long texts.
+    for name in ("bin/medley_bench_memory", "bin/medley_bench_exchange", "bin/medley_bench_kernels", "bin/medley_bench_gpu",
+                 "lib/medley/bench/long_text.so"):
+        if not (build / name).exists():  # tools/build leaves them out
+            subprocess.run(["cmake", "--build", build, "--target", Path(name).stem], check=True, stdout=subprocess.DEVNULL)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(build / name, folder / name)
     carry_libraries(folder)
     memory, headers = TOOLS.parent / "core/memory", folder / "cuda/medley/memory"
     headers.mkdir(parents=True)

@@ -13,21 +13,22 @@ from pathlib import Path
 from gpu_check import lines_of_memory as memory
 from gpu_check import lines_of_numbers as numbers
 from gpu_check import lines_of_ranks as ranks
+from gpu_check import lines_of_speed as speed
 from gpu_check.bundle import make_bundle, pack, unpack
 from gpu_check.results import Failed, Skipped
 from gpu_check.session import Session
 
 # Cheap ones that tell most first, for the seconds may not be enough for all.
 LINES = {function.__name__: function for function in (
-    numbers.version, numbers.library, numbers.start, numbers.resume, numbers.numbers, numbers.repeat, numbers.tf32,
-    ranks.nccl, ranks.pair, numbers.kernels, numbers.muon, numbers.phases, numbers.modes, memory.attention, memory.overflow, memory.unchecked, memory.allocator,
-    memory.prediction, memory.waits,
-    numbers.scores, numbers.generate, memory.floor, memory.second, memory.plan, numbers.large)}
+    numbers.version, numbers.library, numbers.start, numbers.numbers, speed.step, speed.fused, speed.masks, numbers.resume,
+    numbers.repeat, numbers.tf32, ranks.nccl, ranks.pair, numbers.kernels, numbers.muon, numbers.phases, numbers.modes,
+    memory.attention, memory.overflow, memory.unchecked, memory.allocator, memory.prediction, memory.waits, numbers.scores,
+    numbers.generate, memory.floor, memory.second, memory.plan)}
 
 
 def may_skip(name, args):
     """What a line lacks is a failure, or a check could pass that tried nothing."""
-    return name in ("library", "nccl", "pair", "kernels") or bool(args.only)
+    return name in ("library", "nccl", "pair", "kernels", "fused") or bool(args.only)
 
 
 def verdict(session, name, args, end):
@@ -54,14 +55,6 @@ def try_line(session, name, args, end):
     return {"line": name, "limit": limit, "seconds": seconds, **result}
 
 
-def gpu():
-    try:
-        ask = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-        return subprocess.run(ask, capture_output=True, text=True, check=False, timeout=20).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-
-
 def write_report(file, report):
     """After every line: whoever ends the script has what came out until then."""
     part = file.with_suffix(".part")
@@ -72,7 +65,7 @@ def write_report(file, report):
 def run(args, bundle, out, began):
     session = Session(args, bundle.resolve(), out.resolve())
     results = []
-    report = {"device": args.device, "gpu": gpu(), "tiny": session.tiny, "torch": str(session.torch), "lines": results}
+    report = {"device": args.device, "gpu": session.gpu, "tiny": session.tiny, "torch": str(session.torch), "lines": results}
     for name in args.only or LINES:
         results.append(try_line(session, name, args, began + args.seconds))
         write_report(out / "gpu-check.json", {**report, "seconds": round(time.monotonic() - began, 1)})
@@ -96,6 +89,7 @@ def arguments(words):
     parser.add_argument("--build", type=Path, default=Path("build/release"), help="where medley was built")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--size", choices=["tiny", "full"], help="of rows and steps (default: full, on the CPU tiny)")
+    parser.add_argument("--kernels", type=Path, help="medley_kernels.so for fused (default: the bundle's)")
     parser.add_argument("--torch", help="torch's folder (default: python3's, then the one medley was built for)")
     parser.add_argument("--out", type=Path, help="where runs, log and JSON go (default: a new folder)")
     parser.add_argument("--seconds", type=float, default=560, help="of all together, unpacking included (default: 560)")

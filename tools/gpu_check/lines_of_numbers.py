@@ -110,7 +110,7 @@ def numbers(session):
     return f"losses within {apart['loss']:.1e}, norms within {apart['grad_norm']:.1e}", apart
 
 
-@line(75)
+@line(30)
 def repeat(session):
     """A deterministic run, as often as the limit allows: always the same bits. A sum that is lost now and then is none."""
     steps, longest, runs = 6 if session.tiny else 300, 0.0, []
@@ -238,22 +238,3 @@ def generate(session):
     if replies[session.device] != replies["cpu"]:
         raise Failed(f"the reply is {replies[session.device]!r}, on the CPU {replies['cpu']!r}")
     return f"reply {replies['cpu'][:60]!r}", replies
-
-
-@line(200)
-def large(session):
-    """The model of 0.6 billion parameters, twice, deterministic: the same bits."""
-    small = {"language": {"hidden": 64, "layers": 2, "heads": 4, "kv_heads": 2, "head_dim": 16, "ffn": 96, "vocabulary": 0},
-             "encoder": {"layers": 1, "heads": 4, "ffn": 64}, "decoder": {"layers": 1, "heads": 4, "ffn": 64}}
-    model = session.model("large", "agent-qwen3-0.6b.json", **(small if session.tiny else {}))
-    words = session.settings(["position_qa", "arrow_to_gold"], 2 if session.tiny else 4, threads=8)
-    more = [f"model={model}", "plan=false", "deterministic=true", "steps=2", "optimizer.learning_rate=1e-5"]
-    first, second = (session.train(name, words, more) for name in ("large-1", "large-2"))
-    same_bits(first, second)
-    timing = first.timing()
-    figures = {"seconds": [first.seconds, second.seconds], "steps": [step["seconds"] for step in timing],
-               "peak": max(step["memory_peak"] for step in timing)}
-    for run in (first, second):
-        shutil.rmtree(run.path)  # 7 GB each
-    return (f"same bits; {max(figures['seconds']):.0f} s a run, a step {figures['steps'][-1]:.2f} s, "
-            f"peak {figures['peak'] / 2**30:.2f} GiB"), figures

@@ -67,7 +67,8 @@ class Session:
 
     def __init__(self, args, bundle, out):
         self.bundle, self.out, self.log = bundle, out, out / "gpu-check.log"
-        self.device = args.device
+        self.device, self.gpu = args.device, name_of_gpu()
+        self.kernels = (args.kernels or bundle / "lib/medley/medley_kernels.so").resolve()
         self.on_gpu = args.device != "cpu"
         self.tiny = args.size == "tiny" or (args.size is None and not self.on_gpu)
         self.line_end = 0.0
@@ -140,6 +141,14 @@ class Session:
         if name not in self.runs:
             raise Skipped(f"needs the run {name} of an earlier line")
         return self.runs[name]
+
+
+def name_of_gpu():
+    try:
+        ask = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+        return subprocess.run(ask, capture_output=True, text=True, check=False, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def find_torch(named):
