@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -108,7 +109,8 @@ GpuProfile GpuProfiler::Stop() {
   Synchronize(device_);
   runs_ = false;
   std::vector<GpuEvent> events;
-  for (const profiler::KinetoEvent& event : profiler::disableProfiler()->events()) {
+  const std::unique_ptr<profiler::ProfilerResult> result = profiler::disableProfiler();
+  for (const profiler::KinetoEvent& event : result->events()) {
     if (const std::optional<Kind> kind = KindOf(event))
       events.push_back({*kind, event.name(), event.startNs(), event.endNs()});
   }
