@@ -54,6 +54,7 @@ Json Cost(c10::Device device, int times, const std::function<void()>& call) {
   Json json = ToJson(profile), cost;
   cost["ms"] = (profile.launches > 0 ? profile.busy : spent.count()) / times;
   cost["launches"] = static_cast<double>(profile.launches + profile.copies) / times;
+  cost["kernels"] = Json::array();
   for (const Json& kernel : json["kernels"]) cost["kernels"].push_back(kernel["name"]);
   return cost;
 }
