@@ -26,7 +26,9 @@ void CheckFinite(const ordered_json& json, const std::string& name) {
 ordered_json SaveSections(const std::vector<Section>& sections) {
   ordered_json state = ordered_json::object();
   for (const Section& section : sections) {
-    state[section.name] = {{"version", section.version}, {"state", ordered_json(section.save())}};
+    const ordered_json saved(section.save());
+    if (section.optional && saved.is_null()) continue;  // there is nothing to keep
+    state[section.name] = {{"version", section.version}, {"state", saved}};
     CheckFinite(state[section.name], section.name);
   }
   return state;

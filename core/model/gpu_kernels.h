@@ -1,6 +1,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/DeviceGuard.h>
 
 #include <string>
 
@@ -20,6 +21,7 @@ void CheckLaunch(const char* words);
 // Calls a kernel on a device's current stream. Only where the above is "".
 template <typename Call>
 void Launch(const char* (*kernel)(const Call&, void*), const Call& call, c10::Device device) {
+  const c10::DeviceGuard guard(device);
   CheckLaunch(kernel(call, StreamOf(device)));
 }
 

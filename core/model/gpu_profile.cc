@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -102,7 +103,10 @@ GpuProfiler::GpuProfiler(c10::Device device) : device_(device) {
 }
 
 GpuProfiler::~GpuProfiler() {
-  if (runs_) profiler::disableProfiler();
+  try {
+    if (runs_) profiler::disableProfiler();
+  } catch (const std::exception&) {  // the device failed, of which others tell
+  }
 }
 
 GpuProfile GpuProfiler::Stop() {

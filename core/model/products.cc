@@ -20,6 +20,7 @@ class WideLinear : public torch::autograd::Function<WideLinear> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias) {
     context->save_for_backward({x, weight});
+    context->saved_data["bias"] = bias.has_value();
     const at::Tensor y =
         bias ? at::linear(Wide(x), Wide(weight), Wide(*bias)) : at::linear(Wide(x), Wide(weight));
     return y.to(x.scalar_type());
@@ -30,7 +31,8 @@ class WideLinear : public torch::autograd::Function<WideLinear> {
     at::Tensor of_x, of_weight, of_bias;
     if (context->needs_input_grad(0)) of_x = at::matmul(gradient, Wide(saved[1])).to(saved[0].scalar_type());
     if (context->needs_input_grad(1)) of_weight = at::mm(Lines(gradient).t(), Wide(Lines(saved[0])));
-    if (context->needs_input_grad(2)) of_bias = Lines(gradient).sum(0);
+    if (context->saved_data["bias"].toBool() && context->needs_input_grad(2))
+      of_bias = Lines(gradient).sum(0);
     return {of_x, of_weight, of_bias};
   }
 };

@@ -12,14 +12,13 @@
 namespace medley {
 namespace {
 
-// What one process leaves aside, all do: gradients of a step come from all.
+// What one process leaves aside, all do: gradients of a step come from all. Called by all that have a GPU.
 void Agree(ProcessGroup& group, KernelVerdicts& verdicts) {
   std::vector<std::int64_t> own;
   for (const KernelVerdict& one : verdicts.of) own.push_back(one.used ? 1 : 0);
   for (const std::vector<std::int64_t>& theirs : GatherNumbers(group, own)) {
     for (std::size_t i = 0; i < theirs.size(); ++i) {
-      KernelVerdict& one = verdicts.of[i];
-      if (theirs[i] == 0 && one.used) one.used = false, one.what += ", of another process: here it";
+      if (theirs[i] == 0) verdicts.of[i].used = false;
     }
   }
 }
@@ -36,21 +35,25 @@ void TakeKernels(Run& run, const std::optional<KernelVerdicts>& recorded) {
   UseKernels({});
   run.kernels = recorded;  // also where another device goes on
   if (!run.device.is_cuda()) return;
-  if (const std::string& problem = KernelsProblem(run.device); !problem.empty()) {
-    run.kernel_words =
-        "norms, gates and losses go by operators of libtorch, one after the other: the slow way. "
-        "There is no kernel: " +
-        problem;
-    if (recorded && recorded->any()) run.kernel_words += ". The run began with them, so bits may differ";
+  const std::string& problem = KernelsProblem(run.device);
+  const at::ScalarType type = FloatTypeOf(*run.model);
+  KernelVerdicts verdicts;
+  if (problem.empty()) {
+    const bool knows = recorded && recorded->type == c10::toString(type);
+    verdicts = knows ? *recorded : CheckKernels(run.model->Kernels(), type, run.device);
+  }
+  Agree(run.cluster->group(), verdicts);
+  UseKernels(verdicts.Used(run.device));
+  if (problem.empty()) {
+    run.kernels = verdicts;
+    run.kernel_words = verdicts.Words();
     return;
   }
-  const at::ScalarType type = FloatTypeOf(*run.model);
-  if (!recorded || recorded->type != c10::toString(type)) {
-    run.kernels = CheckKernels(run.model->Kernels(), type, run.device);
-    Agree(run.cluster->group(), *run.kernels);
-  }
-  UseKernels(run.kernels->Used(run.device));
-  run.kernel_words = run.kernels->Words();
+  run.kernel_words =
+      "norms, gates, losses and updates go by operators of libtorch, one after the other: the slow way. "
+      "There is no kernel: " +
+      problem;
+  if (recorded && recorded->any()) run.kernel_words += ". The run began with them, so bits may differ";
 }
 
 }  // namespace medley

@@ -88,10 +88,11 @@ TrainingState ResumedTraining::State() {
                             }});
   state.sections.push_back({"generators", 1, [device] { return SaveGenerators(device); },
                             [device](const json& s) { LoadGenerators(s, device); }});
-  if (loss_scale_.on())
-    state.sections.push_back({"loss_scale", 1, [this] { return loss_scale_.Save(); },
-                              [this](const json& s) { loss_scale_.Load(s); },
-                              /*optional=*/true});
+  // A run may go on in another type, which has none.
+  state.sections.push_back({"loss_scale", 1,
+                            [this] { return loss_scale_.on() ? loss_scale_.Save() : json(); },
+                            [this](const json& s) { loss_scale_.Load(s); },
+                            /*optional=*/true});
   state.sections.push_back({"receipt", 1, [this] { return receipts_.ToJson(); },
                             [this](const json& s) {
                               if (run_.cluster->is_first()) receipts_.Load(s);  // that is the first one's

@@ -86,7 +86,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
       edits_({run_path_, run.config, run.model_file->info, *run.registry, log, admission, stages_,
               weights_file_, rounds_, [this] { return agreement_->clock(); }, prefetcher_, sinks_, console},
              std::move(start_.weights)) {
-  AddProfile(sinks_, start_.directory, run.device);
+  if (run.cluster->is_first()) AddProfile(sinks_, start_.directory, run.device);
   if (phases_)
     predictor_.emplace(Predictor::Setting{.config = run.config,
                                           .device = run.device,
@@ -155,7 +155,7 @@ void Trainer::SayEnd() {
   std::string words = Prose(Summary());
   words.pop_back();
   console_.Say(words);
-  if (run_.kernels && !run_.kernel_words.empty()) console_.Warn(run_.kernel_words);
+  if (!run_.kernel_words.empty()) console_.Warn(run_.kernel_words);
 }
 
 // Where this was not just as far as it was asked to go.
@@ -218,7 +218,6 @@ Trainer::Outcome Trainer::Step() {
   }
   step_ = record.step;
   stages_.Trained(record);
-  record.overflows = attempt_.overflows();
   AddWaits(waits, prefetcher_.waits(), record);
   Measure(record);
   if (predictor_) predictor_->Trained(record);
@@ -228,6 +227,7 @@ Trainer::Outcome Trainer::Step() {
 // Nothing where it updated the weights. A gradient that fp16 cannot hold costs another try of the same rows,
 // on all processes, which have the same one.
 std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
+  const LossScale begun = loss_scale_;
   while (true) {
     run_.executor->ScaleLosses(loss_scale_.now());
     run_.optimizer->TakeLossScale(loss_scale_.now());
@@ -236,10 +236,15 @@ std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
     if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
     if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
     record.losses = std::get<StepLosses>(std::move(tried));
+    const std::vector<Overflow>& overflows = attempt_.overflows();
+    record.overflows.insert(record.overflows.end(), overflows.begin(), overflows.end());
     SayWhatWasNotJudged();
     std::optional<Failure> failure = UpdateWeights(record);
     if (!failure) break;
-    if (!loss_scale_.Halve()) return *std::move(failure);
+    if (!loss_scale_.Halve()) {
+      loss_scale_ = begun;  // which was not to blame
+      return *std::move(failure);
+    }
     ++record.loss_repeats;
     console_.Detail("step " + std::to_string(record.step) +
                     ": its gradient is more than fp16 holds; the same rows run again, with losses times " +

@@ -35,10 +35,11 @@ class AdamW : public UpdateRule {
 
   void MakeScratch(std::int64_t /*largest*/, const at::TensorOptions& masters) override {
     one_ = at::ones({}, masters.dtype(at::kFloat));
-    if (masters.device().is_cuda()) factors_ = at::ones({2}, masters.dtype(at::kFloat));
+    if (masters.device().is_cuda() && masters.dtype() == at::kFloat)
+      factors_ = at::ones({2}, masters.dtype(at::kFloat));
   }
-  bool ScalesGradients() const override { return IsFused(FusedKernel::kAdamW, one_); }
-  bool Rounds() const override { return IsFused(FusedKernel::kAdamW, one_); }
+  bool ScalesGradients() const override { return IsByKernel(); }
+  bool Rounds() const override { return IsByKernel(); }
 
   // The kernel reads the counts, it does not count. All processes count alike.
   void Update(UpdatedGroup& group, const Rates& rates) override {
@@ -47,7 +48,7 @@ class AdamW : public UpdateRule {
                &squares = group.lists[3], &counts = group.lists[4];
     at::_foreach_add_(all_counts, one_);
     if (weights.empty()) return;
-    if (IsFused(FusedKernel::kAdamW, one_)) return UpdateFused(group, rates);
+    if (IsByKernel()) return UpdateFused(group, rates);
     at::_fused_adamw_(weights, GradientsOf(group), means, squares, /*max_exp_avg_sqs=*/{}, counts,
                       rates.learning_rate, config_.beta1, config_.beta2, rates.weight_decay, config_.epsilon,
                       /*amsgrad=*/false, /*maximize=*/false);
@@ -80,6 +81,7 @@ class AdamW : public UpdateRule {
     return {all_counts, weights, means, squares, counts};
   }
 
+  bool IsByKernel() const { return factors_.defined() && IsFused(FusedKernel::kAdamW, factors_); }
   // Clips and rounds in the same pass. The kernel reads its factors there, so that a graph may hold it.
   void UpdateFused(const UpdatedGroup& group, const Rates& rates) {
     AdamWLists lists{.weights = group.lists[1],

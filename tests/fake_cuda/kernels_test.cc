@@ -52,7 +52,8 @@ TEST_F(OnAFakeGpu, AKernelThatIsWrongIsLeftAsideAndItsNumbersAreSaid) {
   for (const at::ScalarType type : kTypes) {
     for (const std::string fault :
          {"norm one", "norm last", "norm backward", "norm weight", "gated one", "gated last",
-          "gated backward", "losses one", "losses last", "losses backward", "adamw one", "adamw last"}) {
+          "gated backward", "losses one", "losses last", "losses backward", "adamw one", "adamw last",
+          "adamw means", "gated gate", "losses smaller"}) {
       SCOPED_TRACE(fault + " in " + c10::toString(type));
       setenv("MEDLEY_WRONG", fault.c_str(), 1);
       const KernelVerdicts verdicts = CheckKernels(kShapes[0], type, kDevice);

@@ -54,6 +54,7 @@ const char* medley_kernels_update_bf16(const HalfTensor& tensor, const AdamWRate
 const char* medley_kernels_adamw(const AdamWCall& call, void* stream) {
   const char* const words = Right<CudaAdamW>("medley_kernels_adamw")(call, stream);
   const AdamWTensor& last = call.tensors[call.count - 1];
+  if (Is("adamw means")) SpoilOne(last.means, Number::kFloat, last.numbers);
   if (Is("adamw one")) SpoilOne(call.tensors[0].weights, Number::kFloat, call.tensors[0].numbers);
   if (Is("adamw last")) SpoilLast(last.weights, Number::kFloat, last.numbers, last.numbers);
   return words;
@@ -81,12 +82,15 @@ const char* medley_kernels_gated(const GatedCall& call, void* stream) {
 }
 const char* medley_kernels_gated_backward(const GatedBackwardCall& call, void* stream) {
   const char* const words = Right<CudaGatedBackward>("medley_kernels_gated_backward")(call, stream);
+  if (Is("gated gate")) SpoilOne(call.gate_gradient, call.type, call.rows * call.width);
   if (Is("gated backward")) SpoilOne(call.up_gradient, call.type, call.rows * call.width);
   return words;
 }
 const char* medley_kernels_losses(const LossesCall& call, void* stream) {
   const char* const words = Right<CudaLosses>("medley_kernels_losses")(call, stream);
   float* const seen = call.losses != nullptr ? call.losses : call.others;
+  if (Is("losses smaller") && call.smaller != nullptr && !call.is_first)
+    SpoilOne(call.smaller, Number::kFloat, call.piece.items);
   if (Is("losses one")) SpoilOne(seen, Number::kFloat, call.piece.items);
   if (Is("losses last")) SpoilLast(seen, Number::kFloat, call.piece.items, 1);
   return words;

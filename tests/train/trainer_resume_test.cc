@@ -195,6 +195,21 @@ TEST(ResumeChecks, ARunMayGoOnInAnotherTypeFromTheSameMasters) {
     EXPECT_TRUE(at::equal(parameter.tensor, masters.at(parameter.name))) << parameter.name;
 }
 
+// fp16 has a loss scale in its checkpoints, which other types have no use for.
+TEST(ResumeChecks, ARunGoesFromFp16ToOtherTypesAndBack) {
+  const ScratchDirectory scratch;
+  fs::create_directory(scratch / "run");
+  std::int64_t steps = 0;
+  for (const char* dtype : {"fp16", "fp32", "fp16", "bf16", "fp16"}) {
+    RunConfig config = TinyConfig(steps += 2);
+    config.dtype = dtype;
+    EXPECT_EQ(TrainOn(scratch / "run", config), ExitCode::kDone) << dtype << " to step " << steps;
+    const bool scales = LinesOf(scratch / "run" / "timing.jsonl").back().contains("loss_scale");
+    EXPECT_EQ(scales, config.dtype == "fp16");
+  }
+  EXPECT_EQ(LinesOf(scratch / "run" / "metrics.jsonl").size(), 10U);
+}
+
 // Without the masters a resume would begin with rounded weights.
 TEST(ResumeChecks, AHalfRunTakesUpMastersAndRoundsThem) {
   const ScratchDirectory scratch;

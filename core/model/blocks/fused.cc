@@ -257,11 +257,12 @@ void SeePiece(const at::Tensor& piece, std::int64_t first, std::int64_t vocabula
 }
 
 void TurnToGradient(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
-                    const LossTargets& targets, const at::Tensor& log_sums) {
+                    const LossTargets& targets, const at::Tensor& log_sums, const at::Tensor& gradient) {
   Launch(kernels::TheModule().losses_backward,
          kernels::LossesBackwardCall{.piece = PieceOf(piece, first, vocabulary, targets),
                                      .logits = DataOf(piece),
                                      .log_sums = DataOr<float>(log_sums),
+                                     .gradient = DataOr<float>(gradient),
                                      .out = piece.mutable_data_ptr(),
                                      .out_stride = piece.stride(0)},
          piece.device());

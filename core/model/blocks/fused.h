@@ -42,9 +42,10 @@ struct FusedSeen {
 // piece becomes exp(logit - highest), its targets 0, and `smaller` the factor of what was made before it.
 void SeePiece(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
               const LossTargets& targets, const FusedSeen& seen, const at::Tensor& smaller);
-// The piece becomes the gradient of the losses' sum at its logits.
+// The piece becomes the gradient of the losses' sum at its logits, each item's times `gradient` where that is
+// defined.
 void TurnToGradient(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
-                    const LossTargets& targets, const at::Tensor& log_sums);
+                    const LossTargets& targets, const at::Tensor& log_sums, const at::Tensor& gradient);
 
 // AdamW as libtorch's fused kernel has it, of float, in one launch of many tensors; `halves`: the weights
 // once more, rounded, or undefined. The caller counts: `counts` are scalars, with this update. On a GPU

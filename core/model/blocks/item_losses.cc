@@ -37,7 +37,7 @@ class PieceByPiece {
  public:
   PieceByPiece(const LossHead& head, const LossTargets& targets, const at::Tensor& hidden)
       : head_(head),
-        targets_(targets),
+        targets_(Ordered(targets)),
         hidden_(hidden),
         is_half_(IsHalf(head.table.scalar_type())),
         is_fused_(IsFused(FusedKernel::kLosses, hidden) && !head.ids.defined()),
@@ -109,7 +109,12 @@ class PieceByPiece {
   }
 
   const LossHead& head_;
-  const LossTargets& targets_;
+  static LossTargets Ordered(const LossTargets& targets) {  // as kernels read them
+    return {.words = targets.words.contiguous(),
+            .smoothing = targets.smoothing.defined() ? targets.smoothing.contiguous() : at::Tensor()};
+  }
+
+  const LossTargets targets_;
   const at::Tensor& hidden_;
   bool is_half_, is_fused_;
   std::int64_t at_once_;  // words
@@ -187,6 +192,8 @@ PieceByPiece::Made PieceByPiece::MadeOf(Seen& seen) const {
 
 PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const at::Tensor& gradient,
                                                bool of_hidden) const {
+  // Of 150,000 words a share is less than fp16 tells apart well.
+  const double gain = hidden_.scalar_type() == at::kHalf ? 64 : 1;
   // An item's weight goes to its states, which are far fewer numbers than its logits.
   const at::Tensor weighted = (hidden_ * Column(gradient)).to(hidden_.scalar_type());
   Gradients made{.hidden = of_hidden ? at::zeros(hidden_.sizes(), wide_) : at::Tensor(),
@@ -196,7 +203,8 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
   const auto of_logits = [&](const at::Tensor& table, std::int64_t first) {
     if (is_fused_) {
       const at::Tensor piece = Products(table);
-      TurnToGradient(piece, first, words(), targets_, log_sums);
+      const at::Tensor each = gain == 1 ? at::Tensor() : at::full_like(log_sums, gain);
+      TurnToGradient(piece, first, words(), targets_, log_sums, each);
       return piece;
     }
     const at::Tensor piece = Logits(table, first);
@@ -204,13 +212,14 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
     if (smooths()) piece.sub_(Column(targets_.smoothing / static_cast<double>(words())));
     const Places target(Column(targets_.words), first, table.size(0));
     piece.scatter_(1, target.index, piece.gather(1, target.index) - right * target.is_here);
-    return InHalf(piece);
+    return InHalf(gain == 1 ? piece : piece.mul_(gain));
   };
   for (std::int64_t first = 0; first < words(); first += at_once_) {
     const at::Tensor table = PieceOfTable(first), products = of_logits(table, first);
     at::Tensor of_table = made.table.narrow(0, first, table.size(0));
     if (is_half_) {
       of_table.copy_(MatrixProduct(products.t(), weighted));
+      if (gain != 1) of_table.div_(gain);
     } else {
       at::mm_out(of_table, products.t(), weighted);
     }
@@ -220,6 +229,7 @@ PieceByPiece::Gradients PieceByPiece::Backward(const at::Tensor& log_sums, const
     const Places rows(head_.ids, first, table.size(0));
     AddProduct(made.hidden, products.index_select(1, rows.index).mul_(rows.is_here), head_.changes);
   }
+  if (of_hidden && gain != 1) made.hidden.div_(gain);
   if (of_hidden) made.hidden = made.hidden.mul_(Column(gradient)).to(hidden_.scalar_type());
   return made;
 }

@@ -274,9 +274,11 @@ std::string KernelVerdicts::Words() const {
   for (int i = 0; i < kFusedKernels; ++i) {
     const KernelVerdict& one = of[i];
     if (one.used || one.what.empty()) continue;
-    words += (words.empty() ? "" : "; ") + c10::str("the kernel of ", kNames.at(static_cast<std::size_t>(i)),
-                                                    " is left aside: ", one.what, ", is ", one.error,
-                                                    " from float64, where ", one.tolerance, " would do");
+    words += c10::str(words.empty() ? "" : "; ", "the kernel of ", kNames.at(static_cast<std::size_t>(i)),
+                      " is left aside: ");
+    words += one.error <= one.tolerance ? "another process found it wrong, or does not have it"
+                                        : c10::str(one.what, ", is ", one.error, " from float64, where ",
+                                                   one.tolerance, " would do");
   }
   return words;
 }
