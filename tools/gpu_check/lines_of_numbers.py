@@ -113,7 +113,7 @@ def numbers(session):
 @line(30)
 def repeat(session):
     """A deterministic run, as often as the limit allows: always the same bits. A sum that is lost now and then is none."""
-    steps, longest, runs = 6 if session.tiny else 300, 0.0, []
+    steps, longest, runs = 6 if session.tiny else 150, 0.0, []
     while len(runs) < 2 or (session.left() > 2 * longest and len(runs) < (3 if session.tiny else 20)):
         began = time.monotonic()
         runs.append(session.train(f"repeat-{len(runs)}", many_ids(session),
