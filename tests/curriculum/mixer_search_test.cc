@@ -42,7 +42,7 @@ std::string Words(const SearchedRun& run) {
     for (const double weight : weights) text += " " + std::to_string(weight);
     return text;
   };
-  std::string text = "in " + std::string(NameOf(run.unit)) + ", weights" + list(run.weights) + ", rows";
+  std::string text = "in " + EnumName(run.unit) + ", weights" + list(run.weights) + ", rows";
   for (const TaskSize& size : run.sizes) text += " " + std::to_string(size.rows);
   for (const Change& change : run.changes) {
     text += "; after " + std::to_string(change.draws_before) + " draws ";

@@ -26,10 +26,10 @@ bool Is(const char* fault) {
 
 std::size_t BytesOf(Number type) { return type == Number::kFloat ? 4 : 2; }
 
-// Another number of the same size: a middle bit of its mantissa.
+// Another number of nearly the same size.
 void SpoilOne(void* numbers, Number type, std::int64_t count) {
   char* const at = static_cast<char*>(numbers) + static_cast<std::size_t>(count / 2) * BytesOf(type);
-  at[type == Number::kFloat ? 2 : 0] ^= type == Number::kFloat ? 0x01 : 0x20;
+  at[type == Number::kFloat ? 2 : 1] ^= type == Number::kFloat ? 0x40 : 0x02;
 }
 void SpoilLast(void* numbers, Number type, std::int64_t count, std::int64_t width) {
   const std::size_t bytes = static_cast<std::size_t>(width) * BytesOf(type);

@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::int64_t kWords = 97, kWidth = 12;
 
-struct Form {
+struct LossForm {
   std::int64_t items = 40;
   std::int64_t items_in_bytes = 4;  // whose logits the limit has room for
   bool trains_head = false, changes = false, smooths = false;
   at::ScalarType dtype = at::kDouble;
 };
 
-std::ostream& operator<<(std::ostream& out, const Form& form) {
+std::ostream& operator<<(std::ostream& out, const LossForm& form) {
   return out << form.items << " items, room for " << form.items_in_bytes
              << (form.trains_head ? ", trained" : "") << (form.changes ? ", changes" : "")
              << (form.smooths ? ", smoothing" : "") << ", " << form.dtype;
@@ -38,7 +38,7 @@ struct Made {
 // Whose items have unlike weights, and twice the same word.
 class Example {
  public:
-  explicit Example(const Form& form) : form_(form) {
+  explicit Example(const LossForm& form) : form_(form) {
     at::Generator generator = at::detail::createCPUGenerator(3);
     const auto random = [&](at::IntArrayRef shape) {
       return at::randn(shape, generator, at::dtype(at::kDouble)).to(form.dtype);
@@ -78,7 +78,7 @@ class Example {
   }
 
  private:
-  Form form_;
+  LossForm form_;
   at::Tensor hidden_, table_, changes_, ids_, weights_;
   LossTargets targets_;
 };
@@ -96,12 +96,12 @@ void ForAllForms(at::ScalarType dtype, const Check& check) {
   for (const std::int64_t items : {40, 41}) {
     for (const std::int64_t room : {1, 4, 39}) {
       for (const int bits : {0, 1, 2, 3, 4, 5, 6, 7}) {
-        const Form form{.items = items,
-                        .items_in_bytes = room,
-                        .trains_head = (bits & 1) != 0,
-                        .changes = (bits & 2) != 0,
-                        .smooths = (bits & 4) != 0,
-                        .dtype = dtype};
+        const LossForm form{.items = items,
+                            .items_in_bytes = room,
+                            .trains_head = (bits & 1) != 0,
+                            .changes = (bits & 2) != 0,
+                            .smooths = (bits & 4) != 0,
+                            .dtype = dtype};
         SCOPED_TRACE(::testing::Message() << form);
         check(form);
       }
@@ -110,7 +110,7 @@ void ForAllForms(at::ScalarType dtype, const Check& check) {
 }
 
 TEST(ItemLosses, PiecesEqualPlainOperatorsInFloat64) {
-  ForAllForms(at::kDouble, [](const Form& form) {
+  ForAllForms(at::kDouble, [](const LossForm& form) {
     const Example example(form);
     const Made plain = example.Of(example.Plain()), cut = example.Of(example.Cut());
     EXPECT_LT(Difference(cut.losses, plain.losses), 1e-12);
@@ -121,7 +121,7 @@ TEST(ItemLosses, PiecesEqualPlainOperatorsInFloat64) {
 }
 
 TEST(ItemLosses, PiecesOfHalfTypesAreInFloatBehindTheProducts) {
-  ForAllForms(at::kBFloat16, [](const Form& form) {
+  ForAllForms(at::kBFloat16, [](const LossForm& form) {
     const Example example(form);
     const Made plain = example.Of(example.Plain()), cut = example.Of(example.Cut());
     EXPECT_EQ(cut.losses.scalar_type(), at::kFloat);
@@ -134,7 +134,7 @@ TEST(ItemLosses, PiecesOfHalfTypesAreInFloatBehindTheProducts) {
 
 TEST(ItemLosses, WithoutAGraphAreTheSameBits) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    ForAllForms(dtype, [](const Form& form) {
+    ForAllForms(dtype, [](const LossForm& form) {
       const Example example(form);
       const at::Tensor with = example.Cut();
       const at::NoGradGuard no_graph;

@@ -10,7 +10,7 @@
 namespace medley {
 namespace {
 
-constexpr double kUnit = 0x1p-11;  // half of what fp16 tells apart
+constexpr double kFp16Unit = 0x1p-11;  // half of what fp16 tells apart
 
 double Away(const at::Tensor& found, const at::Tensor& exact) {
   const at::Tensor apart = (found.to(at::kDouble) - exact).abs();
@@ -27,11 +27,11 @@ void ExpectRoundedOnce(const std::vector<at::Tensor>& given,
   }
   const at::Tensor y = product(half), z = product(exact);
   EXPECT_EQ(y.scalar_type(), at::kHalf);
-  EXPECT_LT(Away(y, z), kUnit);
+  EXPECT_LT(Away(y, z), kFp16Unit);
   const at::Tensor gradient = at::randn_like(y);
   const auto of_half = torch::autograd::grad({y}, half, {gradient}),
              of_exact = torch::autograd::grad({z}, exact, {gradient.to(at::kDouble)});
-  for (std::size_t i = 0; i < given.size(); ++i) EXPECT_LT(Away(of_half[i], of_exact[i]), kUnit) << i;
+  for (std::size_t i = 0; i < given.size(); ++i) EXPECT_LT(Away(of_half[i], of_exact[i]), kFp16Unit) << i;
 }
 
 TEST(Products, OfFp16OnTheCpuAreMadeInFloatAndRoundedOnce) {
@@ -51,9 +51,9 @@ TEST(Products, AreAddedInPlaceAndWrittenWhereTheyAreAsked) {
   const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
   at::Tensor sum = at::ones({6, 4}, at::kHalf), out = at::empty({6, 4}, at::kHalf);
   AddMatrixProduct(sum, a, b, 0.5);
-  EXPECT_LT(Away(sum, exact * 0.5 + 1), 3 * kUnit);
+  EXPECT_LT(Away(sum, exact * 0.5 + 1), 3 * kFp16Unit);
   MatrixProductTo(out, a, b);
-  EXPECT_LT(Away(out, exact), kUnit);
+  EXPECT_LT(Away(out, exact), kFp16Unit);
 }
 
 TEST(Products, OfOtherTypesAreLibtorchs) {

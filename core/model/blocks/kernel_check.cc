@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kMostRows = 64, kMostBytes = std::int64_t{64} << 20;
-constexpr double kFewRoundings = 8, kMostRoundings = 256;
+constexpr double kMostRoundings = 256;
 constexpr const char *kWeight = "the weight", *kTable = "the table";
 constexpr std::array<const char*, kFusedKernels> kNames = {"norm", "gated", "losses", "adamw"};
 
@@ -246,14 +246,9 @@ void Try(const Use& use, at::ScalarType dtype, c10::Device device, Uses& uses, s
   }
 }
 
-// Twice as far as its operators; of few numbers they may be near by chance, so a few roundings, if they are
-// as far elsewhere.
-double Tolerance(const std::vector<Found>& all, const Found& of, at::ScalarType dtype) {
-  double most = 0;
-  for (const Found& one : all) {
-    if (one.kernel == of.kernel && one.type == of.type) most = std::max(most, one.operators);
-  }
-  const double few = std::min(kFewRoundings * RoundingOf(of.type), 2 * most);
+// Twice as far as its operators, which of few numbers may be near by chance, so a few roundings always.
+double Tolerance(const Found& of, at::ScalarType dtype) {
+  const double few = (IsHalf(of.type) ? 2 : 16) * RoundingOf(of.type);
   return std::min(kMostRoundings * RoundingOf(dtype), std::max(2 * of.operators, few));
 }
 
@@ -316,7 +311,7 @@ KernelVerdicts CheckKernels(const KernelShapes& shapes, at::ScalarType dtype, c1
   KernelVerdicts verdicts{.type = c10::toString(dtype), .of = {}};
   for (const Found& one : all) {
     KernelVerdict& verdict = verdicts.of[static_cast<int>(one.kernel)];
-    const double tolerance = Tolerance(all, one, dtype);
+    const double tolerance = Tolerance(one, dtype);
     const bool is_first = verdict.what.empty();
     verdict.used = (is_first || verdict.used) && one.kernels <= tolerance;
     if (is_first || one.kernels / tolerance > verdict.error / verdict.tolerance)
