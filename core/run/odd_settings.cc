@@ -159,8 +159,7 @@ class OddSettingsOf {
     if (run_.device != "cpu") return;
     if (run_.dtype == "fp16")
       Odd("dtype: fp16 on the CPU is for trying: products are made in fp32 of the fp16 numbers and rounded, "
-          "which is "
-          "slower than fp32; bf16 is for a CPU that multiplies it");
+          "which is not faster than fp32; bf16 is for a CPU that multiplies it");
     if (run_.deterministic) Idle("deterministic: the CPU always is, so it changes nothing there");
     if (run_.matmul_precision != "float")
       Idle("matmul_precision: is a GPU's, and the run is on the CPU; \"device\": \"cuda\" would have it");
