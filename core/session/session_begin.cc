@@ -8,8 +8,8 @@
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
-#include <medley/run/run_record.h>
 #include <medley/run/run_kernels.h>
+#include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/special_names.h>
 #include <medley/session/parts.h>
