@@ -190,15 +190,14 @@ std::string TypeWords(const std::vector<Gpu>& gpus) {
     if (gpu.capability < kOfThisCuda) older.push_back(gpu.name);
   }
   std::string words;
-  const auto add = [&](const char* what, const std::vector<std::string>& names) {
-    if (!names.empty()) words += (words.empty() ? "" : "; ") + (what + Listed(names));
+  const auto add = [&](const std::string& what, const std::vector<std::string>& names) {
+    if (!names.empty()) words += what + Listed(names) + "\n";
   };
-  add("bf16 and fp16 are multiplied by ", both);
-  add("fp16 and not bf16 by ", fp16);
-  add("neither at speed by ", none);
-  if (!words.empty()) words += ".";
-  if (!older.empty())
-    words += " " + Listed(older) + ": needs a libtorch for CUDA 12.6, and has none of medley's kernels.";
+  add("multiply fp16, not bf16: ", fp16);
+  add("multiply neither at speed: ", none);
+  if (!both.empty())
+    words += both.size() == gpus.size() ? "all multiply bf16 and fp16\n" : "the others multiply both\n";
+  add("need a libtorch for CUDA 12.6, without medley's kernels:\n  ", older);
   return words;
 }
 

@@ -50,8 +50,8 @@ const Gpu& FindGpu(const std::vector<Gpu>& gpus, std::string_view name);
 // for all unknown ones.
 std::vector<Gpu> FindGpus(const std::vector<Gpu>& gpus, const std::vector<std::string>& names);
 
-// Which of them multiply in which type, and which need another libtorch: a sentence or two for people; ""
-// where nothing is known of any.
+// Which of them multiply in which type, and which need another libtorch: lines for people; "" where nothing
+// is known of any.
 std::string TypeWords(const std::vector<Gpu>& gpus);
 
 // The GPU where a run may have so much of its memory beside the context: at most all there is. An Error with

@@ -128,8 +128,7 @@ class Reporter {
     AddRanks();
     if (Prints()) {
       std::cout << CountOfFits(fits) << "\n\n" << GpuTable(fits, estimates_.names());
-      if (const std::string types = TypeWords(limits_.gpus); !types.empty())
-        std::cout << Prose(types + "\n", 0);
+      std::cout << TypeWords(limits_.gpus);
       if (arguments_.all) {
         std::cout << "\n";
         PrintModel(estimates_.subject(), arguments_.ranks);

@@ -125,6 +125,9 @@ class Elements {
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t patches() const { return patches_; }
   std::int64_t picture() const { return InFloat(pixels_); }
+  std::int64_t TurnsOfKeys(std::int64_t positions) const {
+    return shape_.on_gpu ? 0 : KeyTurns(language_, positions, number_bytes_);
+  }
 
  private:
   bool is_half() const { return IsHalf(number_bytes_); }
@@ -201,6 +204,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     const std::int64_t length = PrefixLength(image + 1) - PrefixLength(image);
     add(OfRows(elements.Piece(length), shape.rows), "model.embed_tokens.", 0, image);
     parts.back().in_place = true;
+    parts.back().kept += elements.TurnsOfKeys(length);
+    parts.back().prefix += elements.TurnsOfKeys(length);
     for (int i = 0; i < config_.language.layers; ++i) {
       add(OfRows(elements.SharedKeys(length, i, training), shape.rows),
           "model.layers." + std::to_string(i) + ".self_attn.", 0, image);

@@ -58,5 +58,7 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
 // Numbers, of so many bytes, that a layer keeps of a position whose keys and values it shares, beside these.
 std::int64_t SharedKeyNumbers(const LanguageConfig& config, const LanguageTraining& training,
                               std::size_t layer, std::int64_t number_bytes);
+// Numbers, of so many bytes, that say on the CPU where keys of so many positions stand.
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes);
 
 }  // namespace medley

@@ -37,7 +37,7 @@ class TextNumbers {
   // meanwhile.
   ForwardPart Embedded() const {
     const std::int64_t rows = shape_.rows, words = rows * shape_.width * hidden_;
-    ForwardPart part{.kept = rows * prefix_ * hidden_ + Mask() + (is_half() ? 0 : LookedUpBeside()) +
+    ForwardPart part{.kept = rows * prefix_ * hidden_ + Places() + (is_half() ? 0 : LookedUpBeside()) +
                              If(!has_.front().x, words),
                      .forward = words,
                      .backward = rows * ((2 * prefix_ + shape_.width) * hidden_ +
@@ -249,9 +249,15 @@ class TextNumbers {
   std::int64_t LookedUpBeside() const {
     return shape_.on_gpu && shape_.with_graph && training_.words() ? kMostPaddedIds * hidden_ : 0;
   }
-  // What sees what; fused kernels of a GPU know it.
-  std::int64_t Mask() const {
-    return If(!shape_.on_gpu || is_eager(), shape_.width * (shape_.shared + prefix_ + shape_.width));
+  // Where queries and keys stand, of which a GPU has a table, and what sees what, which its fused kernels
+  // know.
+  std::int64_t Places() const {
+    const std::int64_t width = shape_.width, seen = prefix_ + width;
+    const std::int64_t mask = width * (shape_.shared + seen);
+    if (shape_.on_gpu) return If(is_eager(), mask);
+    const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
+    return mask + InFloat(2 * width * config_.head_dim * queries) +
+           KeyTurns(config_, seen, shape_.number_bytes);
   }
   bool is_eager() const { return config_.attention == AttentionKind::kEager; }
   bool is_half() const { return products_ == 0; }
@@ -281,6 +287,11 @@ class TextNumbers {
 };
 
 }  // namespace
+
+std::int64_t KeyTurns(const LanguageConfig& config, std::int64_t positions, std::int64_t number_bytes) {
+  const std::int64_t heads = RepeatsTurns(config.head_dim) ? config.kv_heads : 1;
+  return Floats(2 * positions * config.head_dim * heads, number_bytes);
+}
 
 std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vocabulary,
                                    const std::string& root, const TextShape& shape,

@@ -77,22 +77,14 @@ Language::Language(ParameterSet& set, const LanguageConfig& config, std::int64_t
   set.EndBase();
   embedding_changes_ = RowChanges(set, body + "embed_tokens", embedding_);
   if (head_.defined()) head_changes_ = RowChanges(set, root + "lm_head", head_);
-  MakeTurns(positions, embedding_.options().requires_grad(false));
-}
-
-void Language::MakeTurns(std::int64_t positions, const at::TensorOptions& options) {
-  const RopeTables lines =
-      MakeRopeTables(positions, config_.head_dim, config_.rope_base, options, config_.rope_scaling);
-  query_turns_ = RopeTurns(lines, config_.heads);
-  key_turns_ = query_turns_.cos.size(1) == 1 ? query_turns_ : RopeTurns(lines, config_.kv_heads);
+  rope_ = MakeRopeTables(positions, config.head_dim, config.rope_base,
+                         embedding_.options().requires_grad(false), config.rope_scaling);
 }
 
 std::int64_t Language::TableBytes() const {
-  const auto bytes = [](const RopeTables& of) {
-    return static_cast<std::int64_t>(of.cos.nbytes() + of.sin.nbytes());
-  };
-  const bool shares = key_turns_.cos.is_same(query_turns_.cos);
-  return bytes(query_turns_) + (shares ? 0 : bytes(key_turns_));
+  std::size_t bytes = rope_.cos.nbytes() + rope_.sin.nbytes();
+  if (turns_.cos.defined()) bytes += turns_.cos.nbytes() + turns_.sin.nbytes();
+  return static_cast<std::int64_t>(bytes);
 }
 
 KernelShapes Language::Kernels() const {
@@ -108,13 +100,17 @@ at::Tensor Language::Embed(const at::Tensor& ids) const {
   return embedding_changes_.any() ? words + embedding_changes_.Of(ids) : words;
 }
 
+RopeTables Language::Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const {
+  return turns_.cos.defined() ? turns_.Of(begin, end) : RopeTurns(rope_.Of(begin, end), heads);
+}
+
 // Causal in the text; the prefix is seen by all.
 Language::Places Language::PlacesOf(const TextInput& text, std::int64_t width,
                                     const at::TensorOptions& options) const {
   const std::int64_t prefix = text.prefix_length(), end = prefix + width;
   return {.mask = AttentionMask::Causal(width, end, options, config_.attention),
-          .query_turns = query_turns_.Of(prefix, end),
-          .key_turns = key_turns_.Of(text.shared_length, end)};
+          .query_turns = Turns(prefix, end, config_.heads),
+          .key_turns = Turns(text.shared_length, end, config_.kv_heads)};
 }
 
 at::Tensor Language::Heads(const at::Tensor& x) const {
@@ -135,7 +131,7 @@ void Language::Share(const std::string& key, std::int64_t length, const ForwardC
     const Layer& layer = layers_[i];
     at::Tensor normed;
     const auto norm = [&]() -> const at::Tensor& {
-      if (!piece.defined()) piece = fn(), turns = key_turns_.Of(begin, begin + length);
+      if (!piece.defined()) piece = fn(), turns = Turns(begin, begin + length, config_.kv_heads);
       if (!normed.defined()) normed = RmsNorm(piece, layer.input_norm, config_.rms_epsilon);
       return normed;
     };
@@ -186,16 +182,18 @@ Language::NextToken Language::Next(const at::Tensor& positions, std::int64_t end
                                    const at::TensorOptions& options) const {
   const at::Tensor slot = at::arange(end, positions.options());
   const at::Tensor hides = slot.unsqueeze(0).gt(positions.unsqueeze(1));  // [rows, end]
-  const auto turns = [&](const RopeTables& of) -> RopeTables {
-    return {of.cos.index_select(0, positions).unsqueeze(1), of.sin.index_select(0, positions).unsqueeze(1)};
+  const RopeTables lines{rope_.cos.index_select(0, positions), rope_.sin.index_select(0, positions)};
+  const auto turns = [&](std::int64_t heads) -> RopeTables {
+    const RopeTables of_row = RopeTurns(lines, heads);
+    return {of_row.cos.unsqueeze(1), of_row.sin.unsqueeze(1)};
   };
   return {.positions = positions.view({-1, 1, 1, 1}),
           .end = end,
           .places = {.mask = at::zeros(hides.sizes(), options)
                                  .masked_fill_(hides, -std::numeric_limits<double>::infinity())
                                  .view({-1, 1, 1, end}),
-                     .query_turns = turns(query_turns_),
-                     .key_turns = turns(key_turns_)}};
+                     .query_turns = turns(config_.heads),
+                     .key_turns = turns(config_.kv_heads)}};
 }
 
 at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const NextToken& next,
@@ -332,7 +330,9 @@ LanguageTraining Language::training() const {
 
 void Language::To(at::Device device, at::ScalarType dtype) {
   embedding_changes_.To(device), head_changes_.To(device);
-  MakeTurns(positions(), at::device(device).dtype(AtLeastFloat(dtype)));
+  rope_ = MakeRopeTables(positions(), config_.head_dim, config_.rope_base,
+                         at::device(device).dtype(AtLeastFloat(dtype)), config_.rope_scaling);
+  turns_ = device.is_cuda() ? RopeTurns(rope_, 1) : RopeTables();
 }
 
 }  // namespace medley

@@ -72,7 +72,7 @@ class Language {
   // What the backward needs, as it is now.
   LanguageTraining training() const;
   at::Device device() const { return embedding_.device(); }
-  std::int64_t positions() const { return query_turns_.cos.size(0); }
+  std::int64_t positions() const { return rope_.cos.size(0); }
   std::int64_t TableBytes() const;  // of positions
   KernelShapes Kernels() const;
   void To(at::Device device, at::ScalarType dtype);
@@ -99,7 +99,7 @@ class Language {
   double DropoutOf(const Linear& map) const { return map.rank() > 0 ? dropout_ : 0; }
   AdapterDrops DropsOf(std::size_t index, const TextInput& text, ForwardContext& context) const;
   at::Tensor ProductLogits(const at::Tensor& hidden) const;  // of a half type where nothing is added to them
-  void MakeTurns(std::int64_t positions, const at::TensorOptions& options);
+  RopeTables Turns(std::int64_t begin, std::int64_t end, std::int64_t heads) const;
   Places PlacesOf(const TextInput& text, std::int64_t width, const at::TensorOptions& options) const;
   at::Tensor Heads(const at::Tensor& x) const;  // [rows, n, kv heads * d] -> [rows, kv heads, n, d]
   // Queries or keys, normalised where the config says so, and turned.
@@ -120,7 +120,7 @@ class Language {
   RowChanges embedding_changes_, head_changes_;
   double dropout_ = 0;  // of what goes into adapters
   std::vector<Layer> layers_;
-  RopeTables query_turns_, key_turns_;  // of all positions
+  RopeTables rope_, turns_;  // `turns_`: of all positions on a GPU, which repeats them for no head
 };
 
 }  // namespace medley

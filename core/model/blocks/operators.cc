@@ -50,8 +50,7 @@ RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double 
 }
 
 RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads) {
-  constexpr std::int64_t kShort = 32;
-  const std::int64_t repeats = lines.cos.size(1) < kShort && !lines.cos.is_cuda() ? heads : 1;
+  const std::int64_t repeats = RepeatsTurns(2 * lines.cos.size(1)) && !lines.cos.is_cuda() ? heads : 1;
   const auto of_heads = [&](const at::Tensor& first, const at::Tensor& second) {
     return at::cat({first, second}, 1).unsqueeze(1).repeat({1, repeats, 1});
   };

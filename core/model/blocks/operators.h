@@ -23,9 +23,11 @@ struct RopeTables {
 RopeTables MakeRopeTables(std::int64_t positions, std::int64_t head_dim, double base,
                           const at::TensorOptions& options, const RopeScaling& scaling = {});
 
+// Whether RopeTurns are repeated for each head on the CPU: over lines so short an element-wise kernel would
+// be slow.
+constexpr bool RepeatsTurns(std::int64_t head_dim) { return head_dim < 64; }
 // What HeadNormRope takes of so many heads: `lines` [n, d / 2] of the tables -> [n, 1 or heads, d], cosines
-// twice, and sines with those of the first half negated. Short lines are repeated for each head on the CPU,
-// whose element-wise kernels would be slow over them.
+// twice, and sines with those of the first half negated.
 RopeTables RopeTurns(const RopeTables& lines, std::int64_t heads);
 
 // RoPE of the rotate-half kind (dims i and i + d/2 turn together). x [rows, length, heads * d], turns
