@@ -18,11 +18,11 @@ void* StreamOf(c10::Device device);
 // Throws an Error with the words that a kernel gave back, if any.
 void CheckLaunch(const char* words);
 
-// Calls a kernel on a device's current stream. Only where the above is "".
-template <typename Call>
-void Launch(const char* (*kernel)(const Call&, void*), const Call& call, c10::Device device) {
+// Calls a kernel on a device's current stream. Only where KernelsProblem is "".
+template <typename Kernel, typename... Call>
+void Launch(Kernel* kernel, c10::Device device, const Call&... call) {
   const c10::DeviceGuard guard(device);
-  CheckLaunch(kernel(call, StreamOf(device)));
+  CheckLaunch(kernel(call..., StreamOf(device)));
 }
 
 }  // namespace medley

@@ -1,7 +1,5 @@
 #include <medley/update/compact_update.h>
 
-#include <c10/core/DeviceGuard.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -75,12 +73,11 @@ void UpdateOnCpu(const std::vector<CompactUpdate>& updates) {
 }
 
 void UpdateByKernel(const CompactUpdate& update) {
-  const c10::Device device = update.weights.device();
-  const c10::DeviceGuard guard(device);
   const kernels::Module& module = kernels::TheModule();
-  CheckLaunch(update.kind == MomentsKind::kBf16
-                  ? module.update_bf16(HalvesOf(update), update.rates, StreamOf(device))
-                  : module.update_8bit(EightBitsOf(update), update.rates, StreamOf(device)));
+  if (update.kind == MomentsKind::kBf16)
+    Launch(module.update_bf16, update.weights.device(), HalvesOf(update), update.rates);
+  else
+    Launch(module.update_8bit, update.weights.device(), EightBitsOf(update), update.rates);
 }
 
 }  // namespace medley

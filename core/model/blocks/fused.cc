@@ -97,7 +97,7 @@ class Norm : public torch::autograd::Function<Norm> {
                            .y = made.mutable_data_ptr(),
                            .y_strides = y.strides,
                            .scale = DataOr<float>(scale)};
-    Launch(kernels::TheModule().norm, call, given.device());
+    Launch(kernels::TheModule().norm, given.device(), call);
     context->save_for_backward(
         {weight.defined() ? x.tensor : at::Tensor(), weight, scale, turns.cos, turns.sin});
     return made;
@@ -131,7 +131,7 @@ class Norm : public torch::autograd::Function<Norm> {
       call.partials = DataOr<float>(partials);
       call.counters = CountersOn(made.device());
     }
-    Launch(kernels::TheModule().norm_backward, call, made.device());
+    Launch(kernels::TheModule().norm_backward, made.device(), call);
     return {made, of_weight, {}, {}};
   }
 };
@@ -140,10 +140,9 @@ class Gated : public torch::autograd::Function<Gated> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate, const at::Tensor& up) {
     const at::Tensor a = Rows(gate), b = Rows(up), y = at::empty(gate.sizes(), gate.options());
-    Launch(kernels::TheModule().gated,
+    Launch(kernels::TheModule().gated, gate.device(),
            kernels::GatedCall{NumberOf(a), a.size(0), a.size(1), DataOf(a), DataOf(b), a.stride(0),
-                              b.stride(0), y.mutable_data_ptr(), a.size(1)},
-           gate.device());
+                              b.stride(0), y.mutable_data_ptr(), a.size(1)});
     context->save_for_backward({gate, up});
     return y;
   }
@@ -153,11 +152,10 @@ class Gated : public torch::autograd::Function<Gated> {
     const at::Tensor to_gate = at::empty(saved[0].sizes(), gate.options()),
                      to_up = at::empty(saved[1].sizes(), up.options());
     const std::int64_t width = gate.size(1);
-    Launch(kernels::TheModule().gated_backward,
+    Launch(kernels::TheModule().gated_backward, gate.device(),
            kernels::GatedBackwardCall{NumberOf(gate), gate.size(0), width, DataOf(gradient), DataOf(gate),
                                       DataOf(up), gradient.stride(0), gate.stride(0), up.stride(0),
-                                      to_gate.mutable_data_ptr(), to_up.mutable_data_ptr(), width, width},
-           gate.device());
+                                      to_gate.mutable_data_ptr(), to_up.mutable_data_ptr(), width, width});
     return {to_gate, to_up};
   }
 
@@ -190,14 +188,13 @@ class Losses : public torch::autograd::Function<Losses> {
     const LossTargets ordered = InOrder(targets);
     const at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat)),
                      log_sums = at::empty_like(losses);
-    Launch(kernels::TheModule().losses,
+    Launch(kernels::TheModule().losses, logits.device(),
            kernels::LossesCall{.piece = PieceOf(logits, 0, logits.size(1), ordered),
                                .logits = logits.mutable_data_ptr(),
                                .is_first = true,
                                .is_last = true,
                                .losses = DataOr<float>(losses),
-                               .log_sums = DataOr<float>(log_sums)},
-           logits.device());
+                               .log_sums = DataOr<float>(log_sums)});
     context->save_for_backward({logits, ordered.words, ordered.smoothing, log_sums});
     return losses;
   }
@@ -205,15 +202,14 @@ class Losses : public torch::autograd::Function<Losses> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& logits = saved[0];
     const at::Tensor each = gradients[0].contiguous(), out = at::empty(logits.sizes(), logits.options());
-    Launch(kernels::TheModule().losses_backward,
+    Launch(kernels::TheModule().losses_backward, logits.device(),
            kernels::LossesBackwardCall{
                .piece = PieceOf(logits, 0, logits.size(1), {.words = saved[1], .smoothing = saved[2]}),
                .logits = DataOf(logits),
                .log_sums = DataOr<float>(saved[3]),
                .gradient = DataOr<float>(each),
                .out = out.mutable_data_ptr(),
-               .out_stride = logits.size(1)},
-           logits.device());
+               .out_stride = logits.size(1)});
     return {out, {}};
   }
 };
@@ -243,7 +239,7 @@ at::Tensor FusedLosses(const at::Tensor& logits, const LossTargets& targets) {
 
 void SeePiece(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
               const LossTargets& targets, const FusedSeen& seen, const at::Tensor& smaller) {
-  Launch(kernels::TheModule().losses,
+  Launch(kernels::TheModule().losses, piece.device(),
          kernels::LossesCall{.piece = PieceOf(piece, first, vocabulary, targets),
                              .logits = piece.mutable_data_ptr(),
                              .is_first = first == 0,
@@ -252,20 +248,18 @@ void SeePiece(const at::Tensor& piece, std::int64_t first, std::int64_t vocabula
                              .others = DataOr<float>(seen.others),
                              .target = DataOr<float>(seen.target),
                              .all = DataOr<float>(seen.all),
-                             .smaller = DataOr<float>(smaller)},
-         piece.device());
+                             .smaller = DataOr<float>(smaller)});
 }
 
 void TurnToGradient(const at::Tensor& piece, std::int64_t first, std::int64_t vocabulary,
                     const LossTargets& targets, const at::Tensor& log_sums, const at::Tensor& gradient) {
-  Launch(kernels::TheModule().losses_backward,
+  Launch(kernels::TheModule().losses_backward, piece.device(),
          kernels::LossesBackwardCall{.piece = PieceOf(piece, first, vocabulary, targets),
                                      .logits = DataOf(piece),
                                      .log_sums = DataOr<float>(log_sums),
                                      .gradient = DataOr<float>(gradient),
                                      .out = piece.mutable_data_ptr(),
-                                     .out_stride = piece.stride(0)},
-         piece.device());
+                                     .out_stride = piece.stride(0)});
 }
 
 void FusedAdamW(const AdamWLists& lists, const AdamWFactors& factors) {
@@ -279,7 +273,7 @@ void FusedAdamW(const AdamWLists& lists, const AdamWFactors& factors) {
                        data(lists.squares[i]), half.defined() ? half.mutable_data_ptr() : nullptr,
                        data(lists.counts[i]), lists.weights[i].numel()});
   }
-  Launch(kernels::TheModule().adamw,
+  Launch(kernels::TheModule().adamw, lists.weights.front().device(),
          kernels::AdamWCall{.tensors = tensors.data(),
                             .count = static_cast<std::int64_t>(tensors.size()),
                             .half_type = half_type,
@@ -289,8 +283,7 @@ void FusedAdamW(const AdamWLists& lists, const AdamWFactors& factors) {
                             .beta1 = factors.beta1,
                             .beta2 = factors.beta2,
                             .epsilon = factors.epsilon,
-                            .weight_decay = factors.weight_decay},
-         lists.weights.front().device());
+                            .weight_decay = factors.weight_decay});
 }
 
 }  // namespace medley

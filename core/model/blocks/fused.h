@@ -2,9 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include <medley/config/field.h>
 #include <medley/model/blocks/item_losses.h>
 #include <medley/model/blocks/operators.h>
 
@@ -15,7 +18,11 @@ namespace medley {
 // backward they keep what they were given. Gradients of weights come in float.
 
 enum class FusedKernel { kNorm, kGated, kLosses, kAdamW };
-inline constexpr int kFusedKernels = 4;
+template <>
+struct EnumNames<FusedKernel> {
+  static constexpr std::array<std::string_view, 4> kNames = {"norm", "gated", "losses", "adamw"};
+};
+inline constexpr int kFusedKernels = EnumNames<FusedKernel>::kNames.size();
 
 // Which of them the process uses on which device: none before it is said. See CheckKernels.
 struct FusedKernels {

@@ -95,13 +95,11 @@ class HalfLookup : public torch::autograd::Function<HalfLookup> {
     return at::embedding(table, ids);
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    at::Tensor ids = context->get_saved_variables()[0].flatten(),
-               gradient = gradients[0].to(at::kFloat).view({ids.numel(), -1});
-    const std::int64_t more = ids.is_cuda() ? PaddedIds(ids.numel()) - ids.numel() : 0;
-    if (more > 0) {
-      ids = at::cat({ids, at::zeros({more}, ids.options())});
-      gradient = at::constant_pad_nd(gradient, {0, 0, 0, more});
-    }
+    const at::Tensor given = context->get_saved_variables()[0];
+    const at::Tensor ids = given.is_cuda() ? PaddedLine(given) : given.flatten();
+    at::Tensor gradient = gradients[0].to(at::kFloat).view({given.numel(), -1});
+    if (ids.numel() > given.numel())
+      gradient = at::constant_pad_nd(gradient, {0, 0, 0, ids.numel() - given.numel()});
     return {
         at::embedding_dense_backward(gradient, ids, context->saved_data["words"].toInt(), /*padding_idx=*/-1,
                                      /*scale_grad_by_freq=*/false),

@@ -3,11 +3,9 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-#include <c10/util/irange.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -26,7 +24,6 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kMostRows = 64, kMostBytes = std::int64_t{64} << 20;
 constexpr double kMostRoundings = 256;
 constexpr const char *kWeight = "the weight", *kTable = "the table";
-constexpr std::array<const char*, kFusedKernels> kNames = {"norm", "gated", "losses", "adamw"};
 
 // One use of a kernel: results of inputs, which have gradients where they are floating.
 struct Use {
@@ -200,10 +197,9 @@ variable_list Run(const Use& use, c10::Device device, at::ScalarType dtype, at::
     of_inputs = torch::autograd::grad({y}, floating, {gradient.to(y.device(), y.scalar_type())}, std::nullopt,
                                       /*create_graph=*/false, /*allow_unused=*/true);
   variable_list all = {y.detach().to(at::kCPU)};
+  auto next = of_inputs.begin();
   for (const at::Tensor& one : inputs) {
-    const auto at =
-        std::find_if(floating.begin(), floating.end(), [&](const at::Tensor& f) { return f.is_same(one); });
-    const at::Tensor found = at == floating.end() ? at::Tensor() : of_inputs[at - floating.begin()];
+    const at::Tensor found = one.is_floating_point() ? *next++ : at::Tensor();
     all.push_back(found.defined() ? found.to(at::kCPU) : at::Tensor());
   }
   return all;
@@ -269,7 +265,7 @@ std::string KernelVerdicts::Words() const {
   for (int i = 0; i < kFusedKernels; ++i) {
     const KernelVerdict& one = of[i];
     if (one.used || one.what.empty()) continue;
-    words += c10::str(words.empty() ? "" : "; ", "the kernel of ", kNames.at(static_cast<std::size_t>(i)),
+    words += c10::str(words.empty() ? "" : "; ", "the kernel of ", EnumName(static_cast<FusedKernel>(i)),
                       " is left aside: ");
     words += one.error <= one.tolerance ? "another process found it wrong, or does not have it"
                                         : c10::str(one.what, ", is ", one.error, " from float64, where ",
@@ -282,7 +278,7 @@ ordered_json ToJson(const KernelVerdicts& verdicts) {
   ordered_json json = {{"type", verdicts.type}};
   for (int i = 0; i < kFusedKernels; ++i) {
     const KernelVerdict& one = verdicts.of[i];
-    json[kNames.at(static_cast<std::size_t>(i))] = {
+    json[EnumName(static_cast<FusedKernel>(i))] = {
         {"used", one.used}, {"error", one.error}, {"tolerance", one.tolerance}, {"what", one.what}};
   }
   return json;
@@ -293,7 +289,7 @@ KernelVerdicts VerdictsIn(const ordered_json& json) {
   try {
     json.at("type").get_to(verdicts.type);
     for (int i = 0; i < kFusedKernels; ++i) {
-      const auto& one = json.at(kNames.at(static_cast<std::size_t>(i)));
+      const auto& one = json.at(EnumName(static_cast<FusedKernel>(i)));
       verdicts.of[i] = {one.at("used").get<bool>(), one.at("error").get<double>(),
                         one.at("tolerance").get<double>(), one.at("what").get<std::string>()};
     }

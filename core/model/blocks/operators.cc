@@ -77,13 +77,16 @@ std::int64_t PaddedIds(std::int64_t ids) {
   return ids >= kFirstWrong && ids <= kLastWrong ? kLastWrong + 1 : ids;
 }
 
-at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
+at::Tensor PaddedLine(const at::Tensor& ids) {
   const std::int64_t more = PaddedIds(ids.numel()) - ids.numel();
-  if (more == 0) return at::embedding(table, ids);
+  return more == 0 ? ids.flatten() : at::cat({ids.flatten(), at::zeros({more}, ids.options())});
+}
+
+at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids) {
+  if (PaddedIds(ids.numel()) == ids.numel()) return at::embedding(table, ids);
   std::vector<std::int64_t> shape = ids.sizes().vec();
   shape.push_back(table.size(1));
-  const at::Tensor padded = at::cat({ids.flatten(), at::zeros({more}, ids.options())});
-  return at::embedding(table, padded).narrow(0, 0, ids.numel()).view(shape);
+  return at::embedding(table, PaddedLine(ids)).narrow(0, 0, ids.numel()).view(shape);
 }
 
 at::Tensor Lookup(const at::Tensor& table, const at::Tensor& ids) {

@@ -42,6 +42,8 @@ at::Tensor HeadNormRope(const at::Tensor& x, const at::Tensor& weight, const Rop
 // them another.
 std::int64_t PaddedIds(std::int64_t ids);
 inline constexpr std::int64_t kMostPaddedIds = 4097 - 1025;  // that it adds
+// The ids as a line, with as many of word 0 behind them.
+at::Tensor PaddedLine(const at::Tensor& ids);
 // table [words, d], ids [...] int64 -> [..., d], looked up with so many more ids that PaddedIds is met; what
 // they add to the gradient is 0.
 at::Tensor PaddedEmbedding(const at::Tensor& table, const at::Tensor& ids);
