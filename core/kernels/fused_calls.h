@@ -58,7 +58,8 @@ struct NormBackwardCall {
   Turns turns;
   void* x_gradient;
   LineStrides x_gradient_strides;
-  float* weight_gradient = nullptr;  // [dim], written; null: not wanted. With it:
+  float* weight_gradient = nullptr;  // [dim]; null: not wanted. With it:
+  bool adds = false;                 // to it; else it is written
   float* partials = nullptr;         // [NormPartials(shape)], whatever is in it
   std::uint32_t* counters =
       nullptr;  // [kNormCounters], 0 before the first call and again behind each; of one stream

@@ -133,13 +133,13 @@ __device__ bool IsLast(std::uint32_t* counter, unsigned blocks) {
   return is_last;
 }
 
-// to[i] = the sum of so many rows, one after the other.
-__device__ void SumRows(const float* rows, unsigned count, int dim, float* to) {
+// to[i] = the sum of so many rows, one after the other, behind what there is where it `adds`.
+__device__ void SumRows(const float* rows, unsigned count, int dim, float* to, bool adds) {
   for (int i = static_cast<int>(threadIdx.x); i < dim; i += static_cast<int>(blockDim.x)) {
     float sum = 0;
     MEDLEY_UNROLLED
     for (unsigned row = 0; row < count; ++row) sum += __ldcg(rows + static_cast<std::int64_t>(row) * dim + i);
-    to[i] = sum;
+    to[i] = adds ? to[i] + sum : sum;
   }
 }
 
@@ -151,8 +151,10 @@ __device__ void SumOfBlocks(const NormBackwardCall& call, int dim) {
   if (!IsLast(call.counters + group, count)) return;
   float* const sums = call.partials + static_cast<std::int64_t>(gridDim.x) * dim;
   SumRows(call.partials + static_cast<std::int64_t>(begin) * dim, count, dim,
-          groups == 1 ? call.weight_gradient : sums + static_cast<std::int64_t>(group) * dim);
-  if (groups > 1 && IsLast(call.counters + groups, groups)) SumRows(sums, groups, dim, call.weight_gradient);
+          groups == 1 ? call.weight_gradient : sums + static_cast<std::int64_t>(group) * dim,
+          groups == 1 && call.adds);
+  if (groups > 1 && IsLast(call.counters + groups, groups))
+    SumRows(sums, groups, dim, call.weight_gradient, call.adds);
 }
 
 // Bytes a number in a half type: gradient 2, x 2, x's gradient 2. A block goes over many lines, and keeps

@@ -143,6 +143,16 @@ at::Tensor Linear::operator()(const at::Tensor& x, const at::Tensor& dropped) co
   return y.view(shape);
 }
 
+std::vector<at::Tensor> Linear::Together(const at::Tensor& x, const std::vector<Dropped>& maps) {
+  std::vector<LinearWeights> plain;
+  for (const auto& [map, dropped] : maps)
+    if (map.rank() == 0) plain.push_back({.weight = map.weight_, .bias = map.bias_});
+  if (plain.size() == maps.size()) return LinearProducts(x, plain);
+  std::vector<at::Tensor> ys;
+  for (const auto& [map, dropped] : maps) ys.push_back(map(x, dropped));
+  return ys;
+}
+
 LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)
     : weight_(set.Constant(name + ".weight", {dim}, 1)), bias_(set.Constant(name + ".bias", {dim}, 0)) {}
 

@@ -96,6 +96,9 @@ class Linear {
   at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x); }
   // `dropped`: what the adapter gets instead of x.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& dropped) const;
+  // Several of one x, each with what its adapter gets.
+  using Dropped = std::pair<const Linear&, at::Tensor>;
+  static std::vector<at::Tensor> Together(const at::Tensor& x, const std::vector<Dropped>& maps);
 
   bool trains_weight() const { return weight_.requires_grad(); }
   // The rank of its adapter; 0 without one.

@@ -1,9 +1,14 @@
 #include <medley/model/products.h>
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <optional>
+
+#include <medley/model/float_type.h>
+#include <medley/model/leaf_gradients.h>
 
 namespace medley {
 namespace {
@@ -37,6 +42,74 @@ class WideLinear : public torch::autograd::Function<WideLinear> {
   }
 };
 
+// a * b of a GPU in the type of the gradients of parameters, added to what there is of it.
+at::Tensor LeafProduct(const at::Tensor& leaf, const at::Tensor& a, const at::Tensor& b) {
+  const at::ScalarType type = AtLeastFloat(a.scalar_type());
+  const bool is_half = type != a.scalar_type();
+  if (at::Tensor* const sum = GradientSoFar(leaf)) {
+    is_half ? at::addmm_out(*sum, *sum, a, b, type) : sum->addmm_(a, b);
+    return {};
+  }
+  return HandOver(leaf, is_half ? at::mm(a, b, type) : at::mm(a, b));
+}
+
+// Linear maps of the same lines, of parameters. `tensors`: x, and each map's weight and, where `biased`,
+// bias.
+class LeafLinears : public torch::autograd::Function<LeafLinears> {
+ public:
+  static variable_list forward(AutogradContext* context, at::TensorList tensors,
+                               const std::vector<bool>& biased) {
+    const at::Tensor &x = tensors.front(), lines = Lines(x);
+    std::vector<std::int64_t> shape = x.sizes().vec();
+    variable_list kept = {lines}, ys;
+    c10::List<at::Tensor> leaves;
+    std::size_t next = 1;
+    for (const bool has_bias : biased) {
+      const at::Tensor &weight = tensors[next++], bias = has_bias ? tensors[next++] : at::Tensor();
+      ys.push_back(has_bias ? at::linear(lines, weight, bias) : at::linear(lines, weight));
+      shape.back() = weight.size(0);
+      ys.back() = ys.back().view(shape);
+      kept.push_back(x.requires_grad() ? weight : at::Tensor());
+      leaves.push_back(weight), leaves.push_back(bias);
+    }
+    context->save_for_backward(std::move(kept));
+    context->saved_data["leaves"] = std::move(leaves);
+    context->saved_data["shape"] = x.sizes();
+    return ys;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const std::vector<at::Tensor> leaves = context->saved_data["leaves"].toTensorVector();
+    variable_list found(1);
+    at::Tensor of_x;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const at::Tensor &weight = leaves[2 * i], &bias = leaves[2 * i + 1];
+      const bool is_used = gradients[i].defined();
+      const at::Tensor lines = is_used ? Lines(gradients[i]) : at::Tensor();
+      if (is_used && saved[1 + i].defined())
+        of_x.defined() ? of_x.addmm_(lines, saved[1 + i]) : of_x = at::mm(lines, saved[1 + i]);
+      found.push_back(is_used && weight.requires_grad() ? LeafProduct(weight, lines.t(), saved[0])
+                                                        : at::Tensor());
+      if (!bias.defined()) continue;
+      found.push_back(is_used && bias.requires_grad()
+                          ? HandOver(bias, lines.sum(0, /*keepdim=*/false, AtLeastFloat(lines.scalar_type())))
+                          : at::Tensor());
+    }
+    if (of_x.defined()) found[0] = of_x.view(context->saved_data["shape"].toIntVector());
+    return found;
+  }
+};
+
+// Whether they are parameters of a GPU, of which one is trained.
+bool AreTrainedOnGpu(const at::Tensor& x, const std::vector<LinearWeights>& maps) {
+  const auto is_leaf = [](const at::Tensor& tensor) { return !tensor.defined() || tensor.is_leaf(); };
+  return x.is_cuda() && at::GradMode::is_enabled() &&
+         std::ranges::all_of(maps,
+                             [&](const auto& map) { return is_leaf(map.weight) && is_leaf(map.bias); }) &&
+         std::ranges::any_of(maps, [](const auto& map) { return map.weight.requires_grad(); });
+}
+
 // Of as many dimensions each, but for a matrix b behind lines of a.
 class WideMatmul : public torch::autograd::Function<WideMatmul> {
  public:
@@ -63,8 +136,25 @@ class WideMatmul : public torch::autograd::Function<WideMatmul> {
 bool GoesWide(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kHalf; }
 
 at::Tensor LinearProduct(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const std::optional<at::Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
-  return GoesWide(x) ? WideLinear::apply(x, weight, added) : at::linear(x, weight, added);
+  return LinearProducts(x, {{.weight = weight, .bias = bias}}).front();
+}
+
+std::vector<at::Tensor> LinearProducts(const at::Tensor& x, const std::vector<LinearWeights>& maps) {
+  if (AreTrainedOnGpu(x, maps)) {
+    variable_list tensors = {x};
+    std::vector<bool> biased;
+    for (const auto& [weight, bias] : maps) {
+      tensors.push_back(weight), biased.push_back(bias.defined());
+      if (bias.defined()) tensors.push_back(bias);
+    }
+    return LeafLinears::apply(tensors, biased);
+  }
+  std::vector<at::Tensor> ys;
+  for (const auto& [weight, bias] : maps) {
+    const std::optional<at::Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
+    ys.push_back(GoesWide(x) ? WideLinear::apply(x, weight, added) : at::linear(x, weight, added));
+  }
+  return ys;
 }
 
 at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b) {

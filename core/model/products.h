@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 namespace medley {
 
 // Products of matrices, libtorch's but in fp16 on the CPU: there its own take thirty to a hundred times as
@@ -9,8 +11,14 @@ namespace medley {
 
 // Whether that is so for x.
 bool GoesWide(const at::Tensor& x);
-// at::linear; `bias` may be undefined
+// at::linear; `bias` may be undefined. On a GPU the gradient of a parameter is in float at least, and what it
+// has had of it is added to by the product itself.
 at::Tensor LinearProduct(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+// Several of one x, whose gradients at x on a GPU are added up by the products too.
+struct LinearWeights {
+  at::Tensor weight, bias;
+};
+std::vector<at::Tensor> LinearProducts(const at::Tensor& x, const std::vector<LinearWeights>& maps);
 // at::matmul
 at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b);
 // y + scale * a * b in place, of matrices

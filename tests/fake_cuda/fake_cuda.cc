@@ -383,6 +383,22 @@ void AddAttention(torch::Library& library) {
   library.impl("_efficient_attention_forward", &medley::fake_cuda::Efficient);
 }
 
+// Products of half types in float, which the host does not have.
+at::Tensor WideProduct(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  Add(Count::kOperators, "aten::mm");
+  const InsideOperator inside;
+  return OnHost(a).to(type).mm(OnHost(b).to(type)).to(kDevice);
+}
+at::Tensor& AddWideProduct(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                           at::ScalarType type, const at::Scalar& beta, const at::Scalar& alpha,
+                           at::Tensor& out) {
+  Add(Count::kOperators, "aten::addmm");
+  const InsideOperator inside;
+  TORCH_CHECK(self.is_same(out) && out.scalar_type() == type, "the fake GPU adds to the sum itself only");
+  OnHost(out).addmm_(OnHost(a).to(type), OnHost(b).to(type), beta, alpha);
+  return out;
+}
+
 TORCH_LIBRARY_IMPL(_, CUDA, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&Compute>());
 }
@@ -400,6 +416,8 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("_reshape_alias", &at::native::_reshape_alias);
   library.impl("unfold", &at::native::unfold);
   library.impl("set_.source_Storage_storage_offset", &at::native::set_storage_cpu_);
+  library.impl("mm.dtype", &WideProduct);
+  library.impl("addmm.dtype_out", &AddWideProduct);
   // Which of its kernels libtorch would take is asked of CUDA itself.
   AddAttention(library);
 }

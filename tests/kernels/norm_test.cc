@@ -83,6 +83,7 @@ class Norm {
     RunBothWays({&x_gradient, &weight_gradient},
                 [&] { return medley_kernels_norm_backward(backward, nullptr); });
     EXPECT_EQ(counters, std::vector<std::uint32_t>(kNormCounters));
+    if (case_.is_summed()) ExpectAdded(backward, weight_gradient);
     Expect(y, scale, x_gradient, weight_gradient);
     if (!case_.is_transposed && case_.misaligned == 0) ExpectInPlace(forward, y, backward, x_gradient);
   }
@@ -117,6 +118,16 @@ class Norm {
       ASSERT_EQ(x[i], y[i]) << i;
       ASSERT_EQ(gradient[i], x_gradient[i]) << i;
     }
+  }
+
+  // Added to what there is, it is what it is when written.
+  void ExpectAdded(NormBackwardCall backward, const Buffer& weight_gradient) {
+    Buffer sum(Number::kFloat, dim_), x_gradient(case_.type, Size(), case_.misaligned);
+    for (std::int64_t i = 0; i < dim_; ++i) sum.floats()[i] = static_cast<float>(i) - 3;
+    backward.weight_gradient = sum.floats(), backward.x_gradient = x_gradient.data(), backward.adds = true;
+    EXPECT_STREQ(medley_kernels_norm_backward(backward, nullptr), nullptr);
+    for (std::int64_t i = 0; i < dim_; ++i)
+      EXPECT_EQ(sum.floats()[i], static_cast<float>(i) - 3 + static_cast<float>(weight_gradient[i]));
   }
 
   // Line by line as NormLine and NormLineBackward (core/model/blocks/half_norm.cc) have it.

@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/gpu_kernels.h>
+#include <medley/model/leaf_gradients.h>
 
 namespace medley {
 namespace {
@@ -100,6 +101,7 @@ class Norm : public torch::autograd::Function<Norm> {
     Launch(kernels::TheModule().norm, given.device(), call);
     context->save_for_backward(
         {weight.defined() ? x.tensor : at::Tensor(), weight, scale, turns.cos, turns.sin});
+    if (weight.defined()) context->saved_data["leaf"] = weight;
     return made;
   }
 
@@ -122,16 +124,20 @@ class Norm : public torch::autograd::Function<Norm> {
         .turns = TurnsOf(saved[3], saved[4]),
         .x_gradient = made.mutable_data_ptr(),
         .x_gradient_strides = to.strides};
-    at::Tensor of_weight, partials;
+    at::Tensor leaf, of_weight, partials;
     if (weight.defined() && context->needs_input_grad(1)) {
       const at::TensorOptions wide = made.options().dtype(at::kFloat);
-      of_weight = at::empty(weight.sizes(), wide);
+      leaf = context->saved_data["leaf"].toTensor();
+      at::Tensor* const sum = GradientSoFar(leaf);
+      call.adds = sum != nullptr;
+      of_weight = call.adds ? *sum : at::empty(weight.sizes(), wide);
       partials = at::empty({kernels::NormPartials(call.shape)}, wide);
       call.weight_gradient = DataOr<float>(of_weight);
       call.partials = DataOr<float>(partials);
       call.counters = CountersOn(made.device());
     }
     Launch(kernels::TheModule().norm_backward, made.device(), call);
+    if (of_weight.defined()) of_weight = call.adds ? at::Tensor() : HandOver(leaf, of_weight);
     return {made, of_weight, {}, {}};
   }
 };
