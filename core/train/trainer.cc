@@ -92,6 +92,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                                           .device = run.device,
                                           .model = *run.model,
                                           .optimizer = *run.optimizer,
+                                          .loss_scale = loss_scale_,
                                           .mixer = *run.mixer,
                                           .state = *phases_,
                                           .before = phases_before_,
@@ -224,15 +225,26 @@ Trainer::Outcome Trainer::Step() {
   return Conclude(std::move(record));
 }
 
-// Nothing where it updated the weights. A gradient that fp16 cannot hold costs another try of the same rows,
-// on all processes, which have the same one.
+// Nothing where it updated the weights; else the loss scale is as before it, as if it had not begun.
 std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
   const LossScale begun = loss_scale_;
+  std::optional<Outcome> ended = TryAtScales(record, begun);
+  if (ended) loss_scale_ = begun;
+  return ended;
+}
+
+// A gradient that fp16 cannot hold costs another try of the same rows, on all processes, which have the same
+// one.
+std::optional<Trainer::Outcome> Trainer::TryAtScales(StepRecord& record, const LossScale& begun) {
   while (true) {
     run_.executor->ScaleLosses(loss_scale_.now());
     run_.optimizer->TakeLossScale(loss_scale_.now());
-    StepAttempt::Outcome tried =
-        record.loss_repeats == 0 ? Gradients(record) : attempt_.Gradients(record.step, record.draws);
+    std::optional<StepAttempt::Outcome> computed = Gradients(record);
+    if (!computed) {  // a jump is undone, also what it asked of the scale
+      loss_scale_ = begun;
+      continue;
+    }
+    StepAttempt::Outcome& tried = *computed;
     if (std::holds_alternative<InterruptedStep>(tried)) return InterruptedStep();
     if (const auto* failure = std::get_if<Failure>(&tried)) return Blamed(record.draws, *failure);
     record.losses = std::get<StepLosses>(std::move(tried));
@@ -241,10 +253,7 @@ std::optional<Trainer::Outcome> Trainer::TrainOnDraws(StepRecord& record) {
     SayWhatWasNotJudged();
     std::optional<Failure> failure = UpdateWeights(record);
     if (!failure) break;
-    if (!loss_scale_.Halve()) {
-      loss_scale_ = begun;  // which was not to blame
-      return *std::move(failure);
-    }
+    if (!loss_scale_.Halve()) return *std::move(failure);
     ++record.loss_repeats;
     console_.Detail("step " + std::to_string(record.step) +
                     ": its gradient is more than fp16 holds; the same rows run again, with losses times " +
@@ -270,7 +279,7 @@ std::optional<Trainer::Outcome> Trainer::Predict() {
   return GoOnWithoutTask();
 }
 
-StepAttempt::Outcome Trainer::Gradients(const StepRecord& record) {
+std::optional<StepAttempt::Outcome> Trainer::Gradients(const StepRecord& record) {
   return predictor_ ? predictor_->Gradients(record.step, record.draws)
                     : attempt_.Gradients(record.step, record.draws);
 }

@@ -56,7 +56,8 @@ class Trainer : public ResumedTraining {
   std::vector<Draw> NextDraws();
   std::optional<Outcome> Predict();
   std::optional<Outcome> TrainOnDraws(StepRecord& record);
-  StepAttempt::Outcome Gradients(const StepRecord& record);
+  std::optional<Outcome> TryAtScales(StepRecord& record, const LossScale& begun);
+  std::optional<StepAttempt::Outcome> Gradients(const StepRecord& record);
   void SayWhatWasNotJudged();
   void KeepRules();
   Outcome GoOnWithoutTask();

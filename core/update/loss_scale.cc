@@ -7,7 +7,7 @@
 namespace medley {
 
 bool LossScale::Halve() {
-  if (now_ <= 1) return false;
+  if (!CanHalve()) return false;
   now_ /= 2;
   steps_ = 0;
   return true;

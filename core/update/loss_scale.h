@@ -19,6 +19,7 @@ class LossScale {
 
   bool on() const { return on_; }
   double now() const { return now_; }
+  bool CanHalve() const { return now_ > 1; }
   // A step's gradient was not finite: false where it is 1, and its losses are to blame.
   bool Halve();
   // A step updated the weights.

@@ -173,6 +173,8 @@ class TestTrainer final : private TrainerCompany, public Trainer {
               const std::optional<FoundCheckpoint>& from = std::nullopt, SecondsSource now = SteadySeconds,
               PredictorHooks hooks = {})
       : TestTrainer(tiny.run, tiny.plan(), directory, console, from, std::move(now), std::move(hooks)) {}
+
+  void BeginAtLossScale(double scale) { loss_scale_.Load({{"scale", scale}, {"steps", 0}}); }
 };
 
 inline RunConfig TinyConfig(std::int64_t steps) {

@@ -1,3 +1,4 @@
+#include <medley/base/interrupt.h>
 #include <medley/base/stop_signal.h>
 #include <medley/checkpoint/load_weights.h>
 #include <medley/memory/cpu_allocator.h>
@@ -123,6 +124,77 @@ TEST(LossScales, AStepWhoseGradientOverflowsRunsAgainWithTheSameRowsAndIsCounted
     EXPECT_NEAR(half.at("grad_norm").get<double>(), whole.at("grad_norm").get<double>(),
                 0.02 * whole.at("grad_norm").get<double>());
   }
+}
+
+// Overflows at the first scale, so early that the run could have begun at a lower one.
+std::unique_ptr<TinyRun> MakeOverflowingRun(RunConfig config) {
+  config.dtype = "fp16";
+  config.optimizer.clip_norm = 1;
+  auto tiny = MakeNoisyRun(config);
+  for (auto& [name, task] : tiny->tasks()) {
+    for (const TermInfo& term : task.task->variant().terms)
+      tiny->execution(name).term_weights[term.name] = 3e4 * term.weight;
+  }
+  return tiny;
+}
+
+struct Scaled {
+  double scale = 0;
+  std::int64_t repeats = 0;
+};
+std::vector<Scaled> ScalesOf(const fs::path& run) {
+  std::vector<Scaled> scales;
+  for (const nlohmann::json& line : LinesOf(run / "timing.jsonl")) {
+    if (!line.contains("loss_scale")) continue;
+    const nlohmann::json& scale = line.at("loss_scale");
+    scales.push_back({scale.at("scale").get<double>(), scale.at("repeats").get<std::int64_t>()});
+  }
+  return scales;
+}
+
+TEST(LossScales, ARunWhoseFirstTriesOverflowIsOneThatBeganAtTheLowerScaleBitForBit) {
+  for (const int draws : {1, 3}) {
+    const ScratchDirectory scratch;
+    RunConfig config = draws == 1 ? TinyConfig(kSteps) : WithAllThatIsKept(kSteps);
+    config.draws_per_step = draws;
+    if (draws == 3) config.optimizer.moments = MomentsKind::k8Bit;
+    fs::create_directory(scratch / "high");
+    ASSERT_EQ(TrainOn(scratch / "high", *MakeOverflowingRun(config)), ExitCode::kDone);
+    const std::vector<Scaled> high = ScalesOf(scratch / "high");
+    ASSERT_GT(high.at(0).repeats, 0) << draws;
+
+    fs::create_directory(scratch / "low");
+    const auto tiny = MakeOverflowingRun(config);
+    SilentConsole console;
+    TestTrainer trainer(*tiny, scratch / "low", *console);
+    trainer.BeginAtLossScale(high.at(0).scale);
+    ASSERT_EQ(trainer.Train(), ExitCode::kDone);
+    EXPECT_EQ(ScalesOf(scratch / "low").at(0).repeats, 0);
+    EXPECT_EQ(EndState(scratch / "low"), EndState(scratch / "high")) << draws;
+  }
+}
+
+TEST(LossScales, AnInterruptBetweenTwoTriesCostsTheWholeStep) {
+  const ScratchDirectory scratch;
+  RunConfig config = TinyConfig(kSteps);
+  config.checkpoint.every = 0;
+  fs::create_directory(scratch / "whole");
+  ASSERT_EQ(TrainOn(scratch / "whole", *MakeOverflowingRun(config)), ExitCode::kDone);
+  ASSERT_GE(ScalesOf(scratch / "whole").at(0).repeats, 2);
+
+  fs::create_directory(scratch / "part");
+  const auto tiny = MakeOverflowingRun(config);
+  int overflows = 0;
+  tiny->run.model->parameters().front().tensor.register_hook([&](const at::Tensor& gradient) {
+    if (!gradient.isfinite().all().item<bool>() && ++overflows == 2) RequestInterrupt();
+  });
+  EXPECT_EQ(TrainOn(scratch / "part", *tiny), ExitCode::kInterrupted);
+  ForgetInterrupt();
+  const auto saved = ReadSection(ListCheckpoints(scratch / "part").at(0).path, "loss_scale");
+  EXPECT_EQ(saved.at("scale").get<double>(), LossScale::kFirst) << saved;
+  EXPECT_EQ(TrainOn(scratch / "part", *MakeOverflowingRun(config)), ExitCode::kDone);
+  EXPECT_EQ(EndState(scratch / "part"), EndState(scratch / "whole"));
+  EXPECT_EQ(ScalesOf(scratch / "part").at(0).repeats, ScalesOf(scratch / "whole").at(0).repeats);
 }
 
 std::map<std::string, at::Tensor> WeightsIn(const fs::path& run) {

@@ -252,29 +252,34 @@ JumpChoice& Predictor::ChoiceOf(const Jump& jump) {
   return jump.direction == Direction::kLastStep ? setting_.state.repeats : setting_.state.jumps;
 }
 
-StepAttempt::Outcome Predictor::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
-  if (!jump_) return setting_.attempt.Gradients(step, draws);
+std::optional<StepAttempt::Outcome> Predictor::Gradients(std::int64_t step, const std::vector<Draw>& draws) {
+  if (!IsUndecided()) return setting_.attempt.Gradients(step, draws);
   StepAttempt::Outcome outcome;
   {
     const LentWeights jumped = directions_.MovedWeights(Of(*jump_, jump_->size));
     outcome = setting_.attempt.Gradients(step, draws);
   }
   if (std::holds_alternative<InterruptedStep>(outcome)) return outcome;
-  const std::string why = WhyUndone(outcome);
+  const bool finite = std::holds_alternative<StepLosses>(outcome) && setting_.optimizer.GradientIsFinite();
+  const std::string why = WhyUndone(outcome, finite);
+  if (why.empty() && !finite) return outcome;
   if (why.empty()) {
     Take();
     return outcome;
   }
   Undo(why, draws);
-  return setting_.attempt.Gradients(step, draws);
+  return std::nullopt;
 }
 
-// Training without the jump may not fail.
-std::string Predictor::WhyUndone(const StepAttempt::Outcome& outcome) const {
+// A jump is ahead: neither taken nor undone in an earlier try of the step.
+bool Predictor::IsUndecided() const { return jump_ && changes_.back().jump->taken; }
+
+// Training without the jump may not fail; "" too where the same may be finite at a lower loss scale.
+std::string Predictor::WhyUndone(const StepAttempt::Outcome& outcome, bool finite) const {
   if (const auto* failure = std::get_if<Failure>(&outcome)) return failure->reason;
   const std::string beyond = setting_.state.losses.Beyond(TotalLosses(std::get<StepLosses>(outcome)));
   if (!beyond.empty()) return beyond;
-  return setting_.optimizer.GradientIsFinite() ? "" : "the gradient is not finite";
+  return finite || setting_.loss_scale.CanHalve() ? "" : "the gradient is not finite";
 }
 
 void Predictor::Take() {

@@ -23,6 +23,7 @@
 #include <medley/train/rounds.h>
 #include <medley/train/step_attempt.h>
 #include <medley/train/table_room.h>
+#include <medley/update/loss_scale.h>
 #include <medley/update/optimizer.h>
 
 namespace medley {
@@ -51,6 +52,7 @@ class Predictor {
     at::Device device;
     const Model& model;
     Optimizer& optimizer;
+    const LossScale& loss_scale;
     const Mixer& mixer;
     PhaseState& state;                  // as loaded
     std::optional<PhaseState>& before;  // that, before a prediction whose step is not done
@@ -77,8 +79,10 @@ class Predictor {
   };
   std::optional<FailedTask> Predict(std::int64_t step, double rate);
   // As StepAttempt's. The first step behind a jump is computed with the weights that it leads to, and decides
-  // on it: they are the weights from then on, or the same draws run again without it.
-  StepAttempt::Outcome Gradients(std::int64_t step, const std::vector<Draw>& draws);
+  // on it: they are the weights from then on, or nothing comes back, and the caller asks once more, for the
+  // same draws without it. A gradient that is not finite, at a loss scale that can be halved, decides
+  // nothing: the caller asks again at half of it.
+  std::optional<StepAttempt::Outcome> Gradients(std::int64_t step, const std::vector<Draw>& draws);
   // The step was done. Adds its phase to the record, and writes down what changed.
   void Trained(StepRecord& record);
   // Something changed that the losses depend on, in words: nothing is predicted before `full` has lasted its
@@ -113,7 +117,8 @@ class Predictor {
                                   std::map<std::string, TrialLosses>& losses);
   std::optional<FailedTask> Repeat(const std::map<std::string, double>& shares, Candidate& candidate);
   void Conclude(std::int64_t step, Candidate candidate, double seconds);
-  std::string WhyUndone(const StepAttempt::Outcome& outcome) const;
+  bool IsUndecided() const;
+  std::string WhyUndone(const StepAttempt::Outcome& outcome, bool finite) const;
   void Take();
   void Undo(const std::string& why, const std::vector<Draw>& draws);
   JumpChoice& ChoiceOf(const Jump& jump);

@@ -156,6 +156,48 @@ TEST(Phases, ARefusedJumpAndAnUndoneOneLeaveTheRunAsItWere) {
   }
 }
 
+// Plants gradients that are not finite into so many tries of a step behind a jump.
+TEST(Phases, AJumpWhoseGradientOverflowsRunsAgainAtHalfTheScaleAndOneThatNeverFitsIsUndone) {
+  const ScratchDirectory scratch;
+  RunConfig config = WithPhases(14, "fp16");
+  config.checkpoint.every = 0;
+  constexpr int kAllScales = 17;
+  const auto train = [&](const std::string& name, int planted, bool verdict, double scale) {
+    fs::create_directories(scratch / name);
+    const auto tiny = MakeTinyRun(config);
+    for (auto& [task, execution] : tiny->executions) execution.way.mode = Mode::kJoint;
+    int left = 0;
+    tiny->run.model->parameters().front().tensor.register_hook([&](const at::Tensor& gradient) {
+      return left > 0 ? (--left, gradient * std::numeric_limits<double>::infinity()) : gradient;
+    });
+    SilentConsole console;
+    TestTrainer trainer(*tiny, scratch / name, *console, std::nullopt, SteadySeconds,
+                        {.is_due = [](std::int64_t step) { return step == 8; },
+                         .stretch = [](auto) { return 0.1; },
+                         .verdict = [&](auto, auto) { return left = planted, verdict; }});
+    trainer.BeginAtLossScale(scale);
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+    PhasedOutcome outcome;
+    outcome.end = EndState(scratch / name);
+    outcome.timing = LinesOf(scratch / name / kTimingLog);
+    for (json& line : LinesOf(scratch / name / kMetricsLog))
+      if (line.contains(kTransition)) outcome.predictions.push_back(std::move(line));
+    return outcome;
+  };
+  const PhasedOutcome again = train("again", 1, true, 1024), low = train("low", 0, true, 512);
+  ASSERT_EQ(again.predictions.size(), 1U);
+  EXPECT_EQ(again.predictions, low.predictions) << "charged once";
+  EXPECT_TRUE(again.predictions.front().at("jump").at("taken")) << again.predictions.front();
+  EXPECT_EQ(Trained(again), Trained(low));
+  EXPECT_EQ(again.timing.back().at("loss_scale").at("scale"), 512);
+
+  const PhasedOutcome undone = train("undone", kAllScales, true, 65536),
+                      refused = train("refused", 0, false, 65536);
+  EXPECT_EQ(undone.predictions.at(0).at("jump").value("why", ""), "undone: the gradient is not finite");
+  EXPECT_EQ(Trained(undone), Trained(refused));
+  EXPECT_EQ(undone.timing.back().at("loss_scale").at("scale"), 65536);
+}
+
 TEST(Phases, TheTrialItselfRefusesWhatIsNoGood) {
   const ScratchDirectory scratch;
   const auto why = [&](const std::string& name, const PredictorHooks& kind) {
