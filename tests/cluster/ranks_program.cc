@@ -3,9 +3,10 @@
 // and the sums of weights and optimizer. With RESUME for CONFIG the run goes on. ON_RANK=R, a fault for the
 // process with this rank: before step AT, and with AT=0 before anything, FAULT is kill|stop|interrupt|save,
 // kill:MS|stop:MS so many milliseconds later, disk for one that takes no large file any more, hold for
-// kHeldBytes that stay in use, or memory:N for the N-th allocation from then on. With FAULT=memory:each:N it
-// is the N-th of the first step, the next one of the next step, and so on. A step that is trained by itself
-// is saved at its end; with FAULT=save|hold all steps from AT on are trained in one go.
+// kHeldBytes that stay in use, overflow for one gradient that is not finite, or memory:N for the N-th
+// allocation from then on. With FAULT=memory:each:N it is the N-th of the first step, the next one of the
+// next step, and so on. A step that is trained by itself is saved at its end; with FAULT=save|hold all steps
+// from AT on are trained in one go.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/stop_signal.h>
@@ -23,8 +24,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace medley {
 namespace {
@@ -109,6 +112,10 @@ int Main(int argc, char** argv) {
   }
   if (parts == nullptr) return static_cast<int>(ExitCode::kDone);  // all of its steps were done
   const medley::Run& run = *parts->planned->run;
+  const auto overflows = std::make_shared<bool>(false);
+  run.model->parameters().front().tensor.register_hook([overflows](const at::Tensor& gradient) {
+    return std::exchange(*overflows, false) ? gradient * std::numeric_limits<double>::infinity() : gradient;
+  });
   ExitCode code = ExitCode::kDone;
   std::int64_t each =
       Variable("FAULT").starts_with(kEach) ? std::stol(Variable("FAULT").substr(kEach.size())) : 0;
@@ -117,6 +124,8 @@ int Main(int argc, char** argv) {
     if (fails && Variable("FAULT").starts_with(kEach)) {
       GrowBack(parts->planned->plan, *run.mixer);
       FailCpuAllocation(each++);
+    } else if (fails && Variable("AT") == std::to_string(step) && Variable("FAULT") == "overflow") {
+      *overflows = true;
     } else if (fails && Variable("AT") == std::to_string(step)) {
       Fail(Variable("FAULT"));
     }

@@ -82,6 +82,21 @@ TEST_F(Ranks, AnInterruptOfOneSavesAllAndTheyGoOn) {
   EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("straight") / "metrics.jsonl"));
 }
 
+// The same, whichever of them it is.
+TEST_F(Ranks, AnOverflowOfOneIsAnotherTryOfAll) {
+  for (const std::string rank : {"0", "1"}) {
+    const CommandResult done =
+        Train(2, rank, "steps=3 dtype=fp16 optimizer.shard=true" + std::string(kSteady),
+              "AT=2 FAULT=overflow ON_RANK=" + rank);
+    ASSERT_EQ(done.code, 0) << done.out;
+    ExpectTheSameSumsOnAll(rank, 2);
+    const std::string timing = ReadText(At(rank) / "timing.jsonl");
+    EXPECT_TRUE(Has(timing, R"("loss_scale":{"scale":32768.0,"repeats":1})")) << timing;
+  }
+  EXPECT_EQ(Sums("0", 0), Sums("1", 0));
+  EXPECT_EQ(Metrics("0"), Metrics("1"));
+}
+
 TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
   const CommandResult ended = Train(3, "run", "steps=5", "ON_RANK=1 AT=3 FAULT=kill");
   EXPECT_EQ(ended.code, 4) << ended.out;
