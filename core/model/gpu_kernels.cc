@@ -1,5 +1,6 @@
 #include <medley/model/gpu_kernels.h>
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -30,6 +31,11 @@ const std::string& KernelsProblem(c10::Device device) {
   const std::lock_guard lock(mutex);
   const auto found = known.find(device.str());
   return found != known.end() ? found->second : known.emplace(device.str(), ProblemOf(device)).first->second;
+}
+
+std::string KindOfGpu(c10::Device device) {
+  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+  return std::to_string(total) + " bytes";
 }
 
 void* StreamOf(c10::Device device) {

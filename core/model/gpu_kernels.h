@@ -13,6 +13,9 @@ namespace medley {
 // device once.
 const std::string& KernelsProblem(c10::Device device);
 
+// What kind of GPU that is, as far as libtorch's own interface tells: by the bytes of its memory.
+std::string KindOfGpu(c10::Device device);
+
 // A CUDA device's current stream.
 void* StreamOf(c10::Device device);
 // Throws an Error with the words that a kernel gave back, if any.

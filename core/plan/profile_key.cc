@@ -1,7 +1,6 @@
 #include <medley/plan/profile_key.h>
 
 #include <ATen/Parallel.h>
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/ScalarType.h>
 #include <dlfcn.h>
 
@@ -11,6 +10,7 @@
 #include <medley/config/field_writer.h>
 #include <medley/memory/product_workspace.h>
 #include <medley/model/blocks/fused.h>
+#include <medley/model/gpu_kernels.h>
 #include <medley/plugin/elf_file.h>
 
 namespace medley {
@@ -24,14 +24,13 @@ std::string NamedSum(const std::filesystem::path& file) {
   return file.filename().string() + " (" + HashFile(file).substr(0, 12) + ")";
 }
 
-// Kernels for other CPUs take other workspaces; so do those for other GPUs, which differ in their memory.
+// Kernels for other CPUs take other workspaces; so do those for other GPUs.
 std::string DeviceWords(at::Device device) {
   if (device.is_cpu()) {
     const Cpu cpu = ThisCpu();
     return Describe({"cpu", cpu.instructions, cpu.limits});
   }
-  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
-  return device.str() + " of " + std::to_string(total) + " bytes";
+  return device.str() + " of " + KindOfGpu(device);
 }
 
 // Which build of libmedley this is; a revision says too little where the sources were edited.

@@ -39,7 +39,7 @@ void TakeKernels(Run& run, const std::optional<KernelVerdicts>& recorded) {
   const at::ScalarType type = FloatTypeOf(*run.model);
   KernelVerdicts verdicts;
   if (problem.empty()) {
-    const bool knows = recorded && recorded->type == c10::toString(type);
+    const bool knows = recorded && recorded->AreOf(type, run.device);
     verdicts = knows ? *recorded : CheckKernels(run.model->Kernels(), type, run.device);
   }
   Agree(run.cluster->group(), verdicts);

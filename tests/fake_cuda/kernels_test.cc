@@ -74,6 +74,11 @@ TEST_F(OnAFakeGpu, AVerdictIsReadAsItWasWritten) {
   const KernelVerdicts read = VerdictsIn(nlohmann::ordered_json::parse(ToJson(verdicts).dump()));
   EXPECT_EQ(read.Words(), verdicts.Words());
   EXPECT_EQ(ToJson(read), ToJson(verdicts));
+  EXPECT_TRUE(read.AreOf(at::kFloat, kDevice));
+  EXPECT_FALSE(read.AreOf(at::kHalf, kDevice));
+  KernelVerdicts of_another_card = read;
+  of_another_card.card += "0";
+  EXPECT_FALSE(of_another_card.AreOf(at::kFloat, kDevice)) << "then they are tried anew";
   EXPECT_THROW(VerdictsIn({{"norm", 1}}), InputError);
 }
 

@@ -14,6 +14,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/float_type.h>
+#include <medley/model/gpu_kernels.h>
 
 namespace medley {
 namespace {
@@ -254,6 +255,10 @@ bool KernelVerdicts::any() const {
   return std::any_of(std::begin(of), std::end(of), [](const KernelVerdict& one) { return one.used; });
 }
 
+bool KernelVerdicts::AreOf(at::ScalarType dtype, c10::Device device) const {
+  return type == c10::toString(dtype) && card == KindOfGpu(device);
+}
+
 FusedKernels KernelVerdicts::Used(c10::Device device) const {
   FusedKernels kernels{.device = device};
   for (int i = 0; i < kFusedKernels; ++i) kernels.used[i] = of[i].used;
@@ -275,7 +280,7 @@ std::string KernelVerdicts::Words() const {
 }
 
 ordered_json ToJson(const KernelVerdicts& verdicts) {
-  ordered_json json = {{"type", verdicts.type}};
+  ordered_json json = {{"type", verdicts.type}, {"card", verdicts.card}};
   for (int i = 0; i < kFusedKernels; ++i) {
     const KernelVerdict& one = verdicts.of[i];
     json[EnumName(static_cast<FusedKernel>(i))] = {
@@ -288,6 +293,7 @@ KernelVerdicts VerdictsIn(const ordered_json& json) {
   KernelVerdicts verdicts;
   try {
     json.at("type").get_to(verdicts.type);
+    verdicts.card = json.value("card", "");
     for (int i = 0; i < kFusedKernels; ++i) {
       const auto& one = json.at(EnumName(static_cast<FusedKernel>(i)));
       verdicts.of[i] = {one.at("used").get<bool>(), one.at("error").get<double>(),
@@ -304,7 +310,7 @@ KernelVerdicts CheckKernels(const KernelShapes& shapes, at::ScalarType dtype, c1
   Uses uses(shapes, dtype);
   std::vector<Found> all;
   for (const Use& use : uses.list()) Try(use, dtype, device, uses, all);
-  KernelVerdicts verdicts{.type = c10::toString(dtype), .of = {}};
+  KernelVerdicts verdicts{.type = c10::toString(dtype), .card = KindOfGpu(device), .of = {}};
   for (const Found& one : all) {
     KernelVerdict& verdict = verdicts.of[static_cast<int>(one.kernel)];
     const double tolerance = Tolerance(one, dtype);

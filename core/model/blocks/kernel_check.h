@@ -11,7 +11,7 @@
 
 namespace medley {
 
-// What a kernel was found to be on this machine: the largest error of its results and gradients, and what
+// What a kernel was found to be on a card: the largest error of its results and gradients, and what
 // operators of libtorch would be allowed in its place, both against float64 and relative to a result and the
 // root mean square of its like.
 struct KernelVerdict {
@@ -21,9 +21,11 @@ struct KernelVerdict {
 };
 struct KernelVerdicts {
   std::string type{};  // that they were tried in, as libtorch calls it
+  std::string card{};  // and on which: KindOfGpu
   KernelVerdict of[kFusedKernels];
 
   bool any() const;
+  bool AreOf(at::ScalarType dtype, c10::Device device) const;
   FusedKernels Used(c10::Device device) const;
   // What is left aside, with both numbers; "": nothing.
   std::string Words() const;
