@@ -126,6 +126,22 @@ AttentionWorkspace Measure(AttentionShape shape, at::ScalarType dtype) {
   return {.forward = narrow.forward * times, .backward = narrow.backward * times};
 }
 
+// HalfAttention of fp16: copies in float of all that it is given and gives, which is rounded behind it; back
+// row by row, which of short heads their part counts.
+AttentionWorkspace MeasureWide(AttentionShape shape) {
+  constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
+  const std::int64_t width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim,
+                     queries = shape.rows * shape.queries * width, keys = shape.rows * shape.seen * kv_width;
+  AttentionWorkspace found = Measure(shape, at::kFloat);
+  found.forward += kFloatBytes * (queries + 2 * keys) + (kFloatBytes - kHalfBytes) * queries;
+  shape.rows = 1;
+  found.backward = HasShortHeads(shape.head_dim)
+                       ? 0
+                       : Measure(shape, at::kFloat).backward +
+                             kFloatBytes * HalfAttentionFloats(shape.queries, shape.seen, width, kv_width);
+  return found;
+}
+
 }  // namespace
 
 AttentionWorkspace WorkspaceOf(const AttentionShape& shape, at::ScalarType dtype) {
@@ -140,7 +156,8 @@ AttentionWorkspace WorkspaceOf(const AttentionShape& shape, at::ScalarType dtype
                        shape.seen, shape.fused, dtype,          at::get_num_threads()};
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known.emplace(key, Measure(shape, dtype)).first->second;
+  const bool goes_wide = dtype == at::kHalf && shape.fused;
+  return known.emplace(key, goes_wide ? MeasureWide(shape) : Measure(shape, dtype)).first->second;
 }
 
 }  // namespace medley

@@ -91,6 +91,12 @@ ProductWorkspace Remembered(std::int64_t out, std::int64_t in, at::ScalarType dt
   return known.emplace(key, Measure(out, in, dtype)).first->second;  // nothing is kept of one that threw
 }
 
+// Of fp16, which goes in float (model/products.h): a copy of the matrix, beside the result.
+ProductWorkspace WideWorkspace(const at::Tensor& matrix) {
+  const std::int64_t copy = kFloatBytes * matrix.numel();
+  return {.forward = copy, .backward = copy, .result_bytes = kFloatBytes};
+}
+
 // At most a thread packs both operands of what it has.
 std::int64_t MostPacked(std::int64_t out, std::int64_t in) {
   const auto padded = [](std::int64_t n) { return (std::min(n, kWidest) + kTile - 1) / kTile * kTile; };
@@ -141,7 +147,9 @@ ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
   });
   if (computes != parameters.end()) most.dtype = computes->tensor.scalar_type();  // as FloatTypeOf
   for (const at::Tensor& matrix : HalfMatrices(parameters)) {
-    const ProductWorkspace one = Remembered(matrix.size(0), matrix.size(1), matrix.scalar_type());
+    const ProductWorkspace one = matrix.scalar_type() == at::kHalf
+                                     ? WideWorkspace(matrix)
+                                     : Remembered(matrix.size(0), matrix.size(1), matrix.scalar_type());
     most.forward = std::max(most.forward, one.forward);
     most.backward = std::max(most.backward, one.backward);
     most.result_bytes = std::max(most.result_bytes, one.result_bytes);
@@ -151,6 +159,7 @@ ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
 
 ProductWorkspace LargestWorkspaceOf(const std::vector<Parameter>& parameters) {
   ProductWorkspace most = WorkspaceOf(parameters);
+  if (most.dtype == at::kHalf) return most;  // of its own bytes on any
   most.packs_keys = IsHalf(most.dtype);
   for (const at::Tensor& matrix : HalfMatrices(parameters)) {
     const std::int64_t packed = MostPacked(matrix.size(0), matrix.size(1));

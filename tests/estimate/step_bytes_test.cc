@@ -6,6 +6,7 @@
 #include <medley/eval/evaluator.h>
 #include <medley/memory/cpu_allocator.h>
 #include <medley/memory/product_workspace.h>
+#include <medley/model/float_type.h>
 #include <medley/plan/peak_lines.h>
 #include <medley/plan/probe_rows.h>
 #include <medley/step/passes/saved_variables.h>
@@ -63,6 +64,8 @@ std::vector<Case> AllCases() {
       for (const LoraConfig& lora : Adapted())
         all.push_back({what, mode, 0, at::kFloat, /*qwen2=*/false, lora});
       all.push_back({what, mode, 0, at::kBFloat16, /*qwen2=*/false, Adapted().front()});
+      all.push_back({what, mode, 0, at::kHalf});
+      all.push_back({what, mode, 0, at::kHalf, /*qwen2=*/false, Adapted().front()});
       for (const LoraConfig& lora : {LoraConfig(), Adapted()[2]}) {
         for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
           all.push_back({what, mode, 0, dtype, /*qwen2=*/false, lora, /*loss_items=*/4});
@@ -143,8 +146,8 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
   // Rows of several kinds are taken for the widest of all, and what half types take for a moment for the
   // most. Beside frozen weights, what they do not keep is taken for there while a layer goes back.
   // Losses that are cut are taken for such as need not be, where rows have fewer items, and then take more.
-  const bool is_loose = subject.kinds() > 1 || GetParam().dtype == at::kBFloat16 ||
-                        GetParam().lora.rank > 0 || GetParam().loss_items > 0;
+  const bool is_loose = subject.kinds() > 1 || IsHalf(GetParam().dtype) || GetParam().lora.rank > 0 ||
+                        GetParam().loss_items > 0;
   const double most = is_loose ? 1.15 : 1.07;
   struct Size {
     std::int64_t rows, forwards;
@@ -156,8 +159,8 @@ TEST_P(StepBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
     const std::int64_t estimated = subject.Estimated(plan, size.rows * size.forwards);
     const double ratio = static_cast<double>(estimated) / static_cast<double>(measured);
     const std::int64_t near = estimated - WorkspaceOf(subject.parameters()).backward;
-    // Of one row bf16 gradients weigh the most, which are there in both types for a moment.
-    const bool is_heavy = GetParam().dtype == at::kBFloat16 || GetParam().loss_items > 0;
+    // Of one row half types' gradients weigh the most, which are there in both types for a moment.
+    const bool is_heavy = IsHalf(GetParam().dtype) || GetParam().loss_items > 0;
     const double more = is_heavy && size.rows * size.forwards == 1 ? 0.07 : 0;
     SCOPED_TRACE(::testing::Message()
                  << size.forwards << " forwards of " << size.rows << " rows, recompute every " << size.every);
@@ -172,6 +175,7 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, StepBytesOf,
                            return NameOf(info.param.what) + "_" + std::string(ModeName(info.param.mode)) +
                                   (info.param.dropout > 0 ? "_dropout" : "") +
                                   (info.param.dtype == at::kBFloat16 ? "_bf16" : "") +
+                                  (info.param.dtype == at::kHalf ? "_fp16" : "") +
                                   (info.param.qwen2 ? "_qwen2" : "") + NameOf(info.param.lora) +
                                   (info.param.loss_items > 0 ? "_cut" : "");
                          });
@@ -185,7 +189,9 @@ std::ostream& operator<<(std::ostream& out, const Evaluated& e) { return out << 
 std::vector<Evaluated> AllEvaluated() {
   std::vector<Evaluated> all;
   for (const TaskVariant& what : AllVariants()) all.push_back({what});
-  for (const TaskVariant& what : DefaultVariants()) all.push_back({what, at::kBFloat16});
+  for (const TaskVariant& what : DefaultVariants()) {
+    for (const at::ScalarType dtype : {at::kBFloat16, at::kHalf}) all.push_back({what, dtype});
+  }
   return all;
 }
 
@@ -228,8 +234,9 @@ TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
 INSTANTIATE_TEST_SUITE_P(AllTasks, EvaluationBytesOf,
                          ::testing::ValuesIn(test::Slice("EvaluationBytesOf", AllEvaluated(), 5)),
                          [](const ::testing::TestParamInfo<Evaluated>& info) {
-                           return NameOf(info.param.what) +
-                                  (info.param.dtype == at::kBFloat16 ? "_bf16" : "");
+                           return NameOf(info.param.what) + (info.param.dtype == at::kBFloat16 ? "_bf16"
+                                                             : info.param.dtype == at::kHalf   ? "_fp16"
+                                                                                               : "");
                          });
 
 }  // namespace

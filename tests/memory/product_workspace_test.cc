@@ -5,12 +5,15 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <vector>
 
 #include <medley/memory/attention_workspace.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/blocks/half_operators.h>
 
 namespace medley {
 namespace {
@@ -103,6 +106,27 @@ TEST(AttentionWorkspace, OfWideHeadsIsNotBelowWhatTheyTake) {
     shape.head_dim = 1'000'000;
     EXPECT_GT(WorkspaceOf(shape, at::kFloat).forward, beside) << dim;
   }
+}
+
+// Of fp16 in float on the CPU, heads as long as they may be.
+TEST(AttentionWorkspace, OfFp16IsWhatItsCopiesInFloatTake) {
+  InstallCpuAllocator();
+  const auto heads = [](std::int64_t count, std::int64_t positions) {
+    return at::zeros({2, positions, count, 64}, at::kHalf).transpose(1, 2).set_requires_grad(true);
+  };
+  const at::Tensor q = heads(4, 70), k = heads(4, 90), v = heads(4, 90);
+  const AttentionWorkspace counted = WorkspaceOf(
+      {.rows = 2, .heads = 4, .kv_heads = 4, .head_dim = 64, .queries = 70, .seen = 90}, at::kHalf);
+  const auto expect_near = [](std::int64_t expected, const auto& work) {
+    const CpuPeakScope own;
+    const auto results = work();
+    const std::int64_t beside = ReadCpuMemory().peak - ReadCpuMemory().now;
+    EXPECT_GE(expected, beside);
+    EXPECT_LE(static_cast<double>(expected), 1.2 * static_cast<double>(beside));
+  };
+  expect_near(counted.forward, [&] { return HalfAttention(q, k, v, {}); });
+  const at::Tensor out = HalfAttention(q, k, v, {}), gradient = at::zeros_like(out);
+  expect_near(counted.backward, [&] { return torch::autograd::grad({out}, {q, k, v}, {gradient}); });
 }
 
 }  // namespace

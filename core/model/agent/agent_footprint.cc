@@ -13,7 +13,8 @@ namespace {
 // blocks.
 class Elements {
  public:
-  Elements(const AgentConfig& config, std::int64_t number_bytes, const AgentShape& shape)
+  // `goes_wide`: products are made of copies in float (model/products.h).
+  Elements(const AgentConfig& config, std::int64_t number_bytes, bool goes_wide, const AgentShape& shape)
       : language_(config.language),
         hidden_(language_.hidden),
         keys_(language_.kv_heads * language_.head_dim),
@@ -23,6 +24,7 @@ class Elements {
         stem_(config.stem),
         cells_(config.stem.channels > 0 ? pixels_ / 3 / (stem_.cell * stem_.cell) * stem_.channels : 0),
         number_bytes_(number_bytes),
+        goes_wide_(goes_wide),
         shape_(shape) {}
 
   // The cut patches; what they are with their positions. The text's cut columns, of 8 bytes, wait.
@@ -31,18 +33,19 @@ class Elements {
     return {.kept = pixels_ + out,
             .forward = std::max(out, in_float - out) + InNumbers(8 * shape_.text_width, number_bytes_),
             .backward = 3 * out,
-            .product = out / 2};
+            .product = goes_wide_ ? out : out / 2};
   }
   // With a stem: the cut cells, what they are mapped to, and its GELU; the gradients of both.
   ForwardPart Stem() const {
     const std::int64_t in_float = is_half() ? InFloat(pixels_) : 0;
     const std::int64_t cut_in_float = std::max<std::int64_t>(0, in_float - 2 * cells_);
     // A product's result in float, of two half numbers each, stands where the float cells stood and GELU
-    // will.
+    // will. Where the cells are there in float once more, so is the half result.
     return {.kept = pixels_ + 2 * cells_,
             .forward = cut_in_float + InNumbers(8 * shape_.text_width, number_bytes_),
             .backward = 2 * cells_,
-            .product = std::max<std::int64_t>(0, cells_ - cut_in_float) / 2};
+            .product = goes_wide_ ? std::max<std::int64_t>(pixels_ + (cells_ - cut_in_float) / 2, 0)
+                                  : std::max<std::int64_t>(0, cells_ - cut_in_float) / 2};
   }
   // Behind it: patches with their positions. The widest product of the backward is the gradient of the cells.
   ForwardPart CutOfCells() const {
@@ -51,7 +54,7 @@ class Elements {
         .kept = out,
         .forward = out + (shape_.with_graph ? 0 : cells_) + InNumbers(8 * shape_.text_width, number_bytes_),
         .backward = 3 * out + cells_,
-        .product = shape_.with_graph ? cells_ : out / 2};
+        .product = shape_.with_graph ? cells_ : out / 2 + (goes_wide_ ? cells_ : 0)};
   }
   bool has_stem() const { return cells_ > 0; }
   // Of all rows: positions and bias.
@@ -138,6 +141,7 @@ class Elements {
   AgentConfig::Stem stem_;
   std::int64_t cells_;  // numbers that a stem makes of a picture
   std::int64_t number_bytes_;
+  bool goes_wide_;
   const AgentShape& shape_;
 };
 
@@ -153,9 +157,10 @@ ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
 
 std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   const AgentShape shape = AgentShape::Of(forward);
-  const std::int64_t number_bytes =
-      static_cast<std::int64_t>(parameters_.list().front().tensor.element_size());
-  const Elements elements(config_, number_bytes, shape);
+  const at::Tensor& first = parameters_.list().front().tensor;
+  const auto number_bytes = static_cast<std::int64_t>(first.element_size());
+  const bool goes_wide = first.scalar_type() == at::kHalf && !forward.on_gpu;
+  const Elements elements(config_, number_bytes, goes_wide, shape);
   const LanguageTraining training = language_.training();
   std::vector<ForwardPart> parts;
   // `output`: numbers that are left without a graph.
