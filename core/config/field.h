@@ -31,6 +31,7 @@ struct Field {
       false;  // not dumped where it has its default (which may lie outside the bounds: "not set")
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  std::string_view below = {};                 // what to do instead of a number below low
   bool above_low = false;                      // low itself is not allowed
   bool below_high = false;                     // high itself is not allowed
   std::string_view zero = {};                  // the word for 0, an integer outside the bounds

@@ -38,6 +38,11 @@ std::string Numeric(const char* kind, const Field& field) {
   return std::string(kind) + (bounds.empty() ? "" : " " + bounds);
 }
 
+std::string BelowInWords(const json& value, const Field& field) {
+  const bool is_below = value.is_number() && value.get<double>() < field.low;
+  return is_below && !field.below.empty() ? " (" + std::string(field.below) + ")" : "";
+}
+
 std::string PathInWords(PathKind kind) {
   if (kind == PathKind::kEither) return "the path of a file or a directory";
   return kind == PathKind::kFile ? "the path of a file" : "the path of a directory";
@@ -199,7 +204,7 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
   const std::string word = field.zero.empty() ? "" : ", or \"" + std::string(field.zero) + "\"";
   Field bounds = field;
   if (found >= kLargestInteger) bounds.high = std::min(field.high, kLargestInteger);
-  if (Expect(good, node, path, Numeric("an integer", bounds) + word)) {
+  if (Expect(good, node, path, Numeric("an integer", bounds) + word + BelowInWords(node.scalar, field))) {
     value = static_cast<std::int64_t>(found);
   }
 }

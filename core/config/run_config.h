@@ -25,6 +25,7 @@ struct EvalConfig {
   std::int64_t every = 0;   // steps; 0: only when asked
   std::int64_t rows = 256;  // at most; of finite data each held-out item once
   std::int64_t seed = 0;    // of evaluated rows
+  bool at_start = false;    // also before the first step
 };
 
 struct CheckpointConfig {
@@ -95,6 +96,9 @@ void Fields(Visitor& visit, EvalConfig& c) {
                          "scored on the same rows",
                  .low = 0,
                  .fixed = true});
+  visit(c.at_start, {.name = "at_start",
+                     .help = "Also before the first step: the model as it begins",
+                     .omit_default = true});
 }
 
 template <typename Visitor>
@@ -180,7 +184,9 @@ void Fields(Visitor& visit, RunConfig& c) {
                  .fixed = true});
   visit(c.steps, {.name = "steps",
                   .help = "Optimizer steps; the learning rate's schedule is a function of it",
-                  .low = 1});
+                  .low = 1,
+                  .below = "to score the model as it begins: medley eval CONFIG --out DIR, or eval.at_start "
+                           "true, which train does before its first step"});
   visit(c.hours, {.name = "hours",
                   .help = "How long the run may take; a resume counts anew. Where the steps take longer, the "
                           "learning rate's decay begins early, so that the run ends decayed and in time; "

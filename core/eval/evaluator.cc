@@ -145,6 +145,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   const RowRange rows{
       .seed = EvalSeed(setting.seed, task.info().name), .count = setting.rows, .split = Split::kHeldOut};
   HeldOutLoss loss(task, setting.model, setting.device);
+  loss.CountText(setting.tokenizer);
   RowsDigest digest;
   ItemsOfRows items(task);
   PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once, setting.progress}, rows,
@@ -172,6 +173,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   score.items = ItemCount(outcomes.score, score.row_items);
   score.rows_at_once = setting.rows_at_once;
   score.loss = loss.Value(plan);
+  score.text = loss.Text();
   score.examples = Examples(outcomes);
   for (const auto& [name, column] : PicturesIn(outcomes)) score.pictures.push_back(name);
   score.row_scores = outcomes.score;

@@ -8,6 +8,7 @@
 #include <medley/eval/score.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/step/step_executor.h>
+#include <medley/text/tokenizer.h>
 
 namespace medley {
 
@@ -21,6 +22,7 @@ struct EvalSetting {
   std::int64_t rows = 0;
   std::int64_t rows_at_once = kEvalRows;            // of one forward, at most; halved until they fit
   std::function<void(double share)> progress = {};  // told which share of the rows is scored
+  const Tokenizer* tokenizer = nullptr;             // of the run, which tells the bytes of text; null: none
 };
 
 // Scores rows 0 .. rows-1 of the task's evaluation, on the trainer's thread. No gradient, and libtorch's

@@ -1,13 +1,22 @@
 #include <medley/eval/held_out_loss.h>
 
-#include <medley/step/passes/pass_runner.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/equal.h>
+
+#include <vector>
+
+#include <medley/text/special_tokens.h>
 
 namespace medley {
 
 void HeldOutLoss::Add(const Batch& rows) {
   MicroBatch micro({.task = task_, .model = model_, .device = device_}, rows);
   for (const PassInfo& pass : task_.variant().passes) {
-    for (const auto& [term, sum] : micro.RunPass(pass)) sums_[term] += sum.item<double>();
+    PassRecord record;
+    record.keeps_learned = counts_text_;
+    const Sums sums = micro.RunPass(pass, &record);
+    for (const auto& [term, sum] : sums) sums_[term] += sum.item<double>();
+    if (counts_text_) CountTextOf(rows, record, sums);
     micro.PassDone(pass);
   }
   for (const TermInfo& term : task_.variant().terms) counts_[term.name] += rows.ItemCount(term.name);
@@ -21,6 +30,56 @@ double HeldOutLoss::Value(const Execution& plan) const {
     loss += TermWeight(plan, term) * sums_.at(term.name) / static_cast<double>(count->second);
   }
   return loss;
+}
+
+void HeldOutLoss::CountText(const Tokenizer* tokenizer) {
+  counts_text_ = true;
+  tokenizer_ = tokenizer;
+  if (tokenizer == nullptr) return;
+  for (const std::string& name : tokenizer->SpecialNames()) no_text_.insert(name);
+  no_text_.insert(kSpecialTokens.begin(), kSpecialTokens.end());
+}
+
+// Of one alone: its place among others changes nothing.
+std::optional<std::int64_t> HeldOutLoss::BytesOf(std::int64_t token) const {
+  if (tokenizer_ == nullptr || token < 0 || token >= tokenizer_->size()) return std::nullopt;
+  if (tokenizer_->Piece(token) == "<unk>") return std::nullopt;  // stands for any bytes
+  const std::string text = tokenizer_->Decode({token});
+  return no_text_.contains(text) ? 0 : std::ssize(text);
+}
+
+void HeldOutLoss::CountTextOf(const Batch& rows, const PassRecord& record, const Sums& sums) {
+  if (!record.learned.defined()) return;
+  const at::Tensor learned = record.learned.to(at::kCPU, at::kLong).contiguous();
+  const at::Tensor of_rows = at::bincount(record.learned_rows.to(at::kCPU, at::kLong), {}, rows.size());
+  std::vector<std::string> text;
+  for (const auto& [term, sum] : sums) {
+    const auto items = rows.items().find(term);
+    const bool is_text = items != rows.items().end() && at::equal(items->second.to(at::kLong), of_rows);
+    if (!is_text) not_of_text_.insert(term);
+    if (is_text) text.push_back(term);
+  }
+  if (text.size() != 1) {
+    not_of_text_.insert(text.begin(), text.end());
+    return;
+  }
+  std::optional<std::int64_t>& bytes = bytes_.try_emplace(text.front(), 0).first->second;
+  for (std::int64_t i = 0; bytes && i < learned.numel(); ++i) {
+    const std::optional<std::int64_t> more = BytesOf(learned.const_data_ptr<std::int64_t>()[i]);
+    bytes = more ? std::optional(*bytes + *more) : std::nullopt;
+  }
+}
+
+std::map<std::string, TextLoss> HeldOutLoss::Text() const {
+  std::map<std::string, TextLoss> text;
+  for (const auto& [term, bytes] : bytes_) {
+    const std::int64_t tokens = counts_.at(term);
+    if (tokens == 0 || not_of_text_.contains(term)) continue;
+    text[term] = {.loss = sums_.at(term) / static_cast<double>(tokens),
+                  .tokens = tokens,
+                  .bytes = bytes.value_or(0) > 0 ? bytes : std::nullopt};
+  }
+  return text;
 }
 
 }  // namespace medley

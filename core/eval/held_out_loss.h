@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include <medley/model/model.h>
 #include <medley/plugin/loaded_task.h>
+#include <medley/report/score.h>
 #include <medley/step/execution.h>
+#include <medley/step/passes/pass_runner.h>
 #include <medley/task/batch.h>
+#include <medley/text/tokenizer.h>
 
 namespace medley {
 
@@ -26,12 +31,26 @@ class HeldOutLoss {
   // Of all rows so far: the terms' weights times their means over items; a term without items adds nothing.
   double Value(const Execution& plan) const;
 
+  // Before the first rows: counts the bytes of text too; null: there is no vocabulary that tells them.
+  void CountText(const Tokenizer* tokenizer);
+  // Of the terms of text: those whose items in each row, of all rows so far, are the tokens that their pass
+  // handed the model to learn. A pass with two such terms has none, as nothing tells them apart.
+  std::map<std::string, TextLoss> Text() const;
+
  private:
+  void CountTextOf(const Batch& rows, const PassRecord& record, const Sums& sums);
+  std::optional<std::int64_t> BytesOf(std::int64_t token) const;
+
   LoadedTask& task_;
   const Model& model_;
   at::Device device_;
   std::map<std::string, double> sums_;
   std::map<std::string, std::int64_t> counts_;
+  bool counts_text_ = false;
+  const Tokenizer* tokenizer_ = nullptr;
+  std::set<std::string> no_text_;                             // names of special tokens
+  std::set<std::string> not_of_text_;                         // terms
+  std::map<std::string, std::optional<std::int64_t>> bytes_;  // by term of text
 };
 
 }  // namespace medley

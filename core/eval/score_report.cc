@@ -100,6 +100,10 @@ ordered_json ScoresJson(const Scores& scores) {
   return {{"tasks", tasks}};
 }
 
+bool HasBefore(const LastScores& scores) {
+  return std::ranges::any_of(scores, [](const auto& score) { return score.second.before.has_value(); });
+}
+
 std::int64_t NewestStep(const LastScores& scores) {
   std::int64_t newest = 0;
   for (const auto& [task, score] : scores) newest = std::max(newest, score.step);
@@ -107,9 +111,10 @@ std::int64_t NewestStep(const LastScores& scores) {
 }
 
 std::string ScoresTable(const LastScores& scores, ScoreColumns columns) {
-  const bool has_all = columns == ScoreColumns::kAll;
+  const bool has_all = columns == ScoreColumns::kAll, has_before = HasBefore(scores);
   std::vector<std::string> header = {"task", "score", "value", "95 % interval", "best without learning",
                                      "clear"};
+  if (has_before) header.insert(header.begin() + 2, "before");
   std::vector<std::string> spares;
   if (has_all) header.insert(header.end(), {"better", "rows", "loss", "all without learning"});
   if (has_all) spares = {"all without learning", "loss", "rows", "better"};
@@ -124,6 +129,7 @@ std::string ScoresTable(const LastScores& scores, ScoreColumns columns) {
                                     FormatInterval(score.score),
                                     baseline ? BaselineText(*baseline) : "-",
                                     ClearWord(score)};
+    if (has_before) row.insert(row.begin() + 2, last.before ? FormatScore(last.before->score.value) : "-");
     if (has_all)
       row.insert(row.end(),
                  {DirectionName(score.higher_is_better), FormatRows(score.rows - score.unscored, score.items),
@@ -137,6 +143,40 @@ std::string ScoresTable(const LastScores& scores, ScoreColumns columns) {
       earlier += (earlier.empty() ? "" : ", ") + name + " after step " + std::to_string(last.step);
   }
   return table.ToText() + (earlier.empty() ? "" : Prose("(scored earlier: " + earlier + ")") + "\n");
+}
+
+std::string TextLossesTable(const LastScores& scores) {
+  const bool has_before = HasBefore(scores);
+  std::vector<std::string> header = {"task", "text", "loss", "perplexity", "bits a byte", "tokens"};
+  if (has_before) header.insert(header.begin() + 3, {"before", "perplexity before"});
+  Table table(std::move(header), 2);
+  table.Spares({"tokens"});
+  std::string no_bytes;
+  bool any = false;
+  for (const auto& [name, last] : scores) {
+    std::string task = name;
+    for (const auto& [term, text] : last.score.text) {
+      any = true;
+      const std::optional<double> bits = text.bits_per_byte();
+      if (!bits) no_bytes += (no_bytes.empty() ? "" : ", ") + name + " " + term;
+      std::vector<std::string> row = {std::exchange(task, ""),         term,
+                                      FormatNumber(text.loss),         FormatScore(text.perplexity()),
+                                      bits ? FormatScore(*bits) : "-", std::to_string(text.tokens)};
+      if (has_before) {
+        const auto before = last.before ? last.before->text.find(term) : last.score.text.end();
+        const bool is_known = last.before && before != last.before->text.end();
+        row.insert(row.begin() + 3, {is_known ? FormatNumber(before->second.loss) : "-",
+                                     is_known ? FormatScore(before->second.perplexity()) : "-"});
+      }
+      table.Add(std::move(row));
+    }
+  }
+  if (!any) return "";
+  return table.ToText() + (no_bytes.empty()
+                               ? ""
+                               : Prose("(no bits a byte of " + no_bytes +
+                                       ": its vocabulary does not tell the bytes of these tokens)") +
+                                     "\n");
 }
 
 // Of a table of their own, also where a wide one would take them as rows: six tasks have some thirty, between

@@ -27,8 +27,12 @@ LastScores ScoresAfter(std::int64_t step, const std::map<std::string, Scored>& s
 // an earlier step than others.
 enum class ScoreColumns { kAnswer, kAll };
 std::string ScoresTable(const LastScores& scores, ScoreColumns columns = ScoreColumns::kAll);
+// Whether of one of them an evaluation before the first step is known.
+bool HasBefore(const LastScores& scores);
 // After which the last of them came.
 std::int64_t NewestStep(const LastScores& scores);
+// A line for each term of text: its held-out loss, perplexity and bits a byte; "" where there are none.
+std::string TextLossesTable(const LastScores& scores);
 // A line a figure; "" where there are none.
 std::string FiguresTable(const LastScores& scores);
 // "4 of 6 tasks are clear of chance and of all that needs no learning (not: position_qa, zoom_gold)"; of

@@ -29,9 +29,13 @@ void TakeLogged(const fs::path& log, LastScores& last) {
 
 bool TakeScore(const fs::path& file, std::int64_t step, const std::string& task, const json& score,
                LastScores& last) {
-  if (const auto before = last.find(task); before != last.end() && before->second.step > step) return false;
+  const auto before = last.find(task);
+  if (before != last.end() && before->second.step > step) return false;
   try {
-    last[task] = {.score = ScoreRecordFrom(score), .step = step};
+    LastScore now{.score = ScoreRecordFrom(score), .step = step};
+    if (before != last.end() && step > 0)
+      now.before = before->second.step == 0 ? before->second.score : before->second.before;
+    last[task] = std::move(now);
   } catch (const json::exception& error) {
     throw InputError(DisplayPath(file) + ": the score of " + task + " after step " + std::to_string(step) +
                      " cannot be read: " + error.what());
@@ -49,6 +53,19 @@ const json& ScoresIn(const json& evaluation) {
   static const json kNone = json::object();
   const json& scores = At(evaluation, "tasks");
   return At(evaluation, "step").is_number_integer() && scores.is_object() ? scores : kNone;
+}
+
+std::map<std::string, ScoreRecord> ScoresAtStart(const fs::path& run) {
+  LastScores first;
+  const auto take = [&](const json& line) {
+    if (line["step"] != 0 || !At(line, "eval").is_object()) return;
+    for (const auto& [task, score] : line["eval"].items())
+      TakeScore(run / kMetricsLog, 0, task, score, first);
+  };
+  ForEachLine(run / kMetricsLog, DamagedLine::kPassedOver, take, "\"step\":0,");
+  std::map<std::string, ScoreRecord> scores;
+  for (const auto& [task, last] : first) scores[task] = last.score;
+  return scores;
 }
 
 LastScores LastScoresOf(const fs::path& run) {

@@ -21,6 +21,9 @@ const nlohmann::json& ScoresIn(const nlohmann::json& evaluation);
 bool TakeScore(const std::filesystem::path& file, std::int64_t step, const std::string& task,
                const nlohmann::json& score, LastScores& last);
 
+// Of the evaluation before the first step, as they are in metrics.jsonl; none where there was none.
+std::map<std::string, ScoreRecord> ScoresAtStart(const std::filesystem::path& run);
+
 // Of a run's tasks: those that came while it trained, and of medley eval where it came last. Reads
 // metrics.jsonl and eval.json alone; either may be missing. An InputError where one is damaged.
 LastScores LastScoresOf(const std::filesystem::path& run);

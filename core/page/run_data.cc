@@ -49,6 +49,7 @@ json ReadIfGood(const fs::path& file) try { return ReadIfThere(file); } catch (c
 ordered_json LastScoreJson(const LastScore& last) {
   ordered_json json = ToJson(last.score);
   json["step"] = last.step;
+  if (last.before) json["before"] = ToJson(*last.before);
   json["baseline"] = nullptr;
   if (const std::optional<Baseline> baseline = BestBaseline(last.score))
     json["baseline"] = {{"name", baseline->name}, {"value", baseline->value}};

@@ -54,6 +54,10 @@ void RunLogs::TakeMetrics(const json& line) {
     if (const json& jump = At(line, "jump"); jump.is_object()) TakeJump(step, jump);
     return;
   }
+  if (step == 0) {
+    if (const json& scores = At(line, "eval"); scores.is_object()) TakeScores(metrics_, step, scores);
+    return;
+  }
   step_ = step;
   for (const auto& [task, terms] : At(line, "terms").items()) {
     for (const auto& [term, loss] : terms.items()) {

@@ -41,6 +41,12 @@ double StepLoss(const StepLosses& losses) {
   return loss;
 }
 
+ordered_json ToJson(const EvaluationRecord& evaluation) {
+  ordered_json scores = ordered_json::object();
+  for (const auto& [task, score] : evaluation.tasks) scores[task] = ToJson(score);
+  return scores;
+}
+
 ordered_json MetricsLine(const StepRecord& record) {
   ordered_json line = {{"step", record.step}, {"draws", ordered_json::array()}};
   for (const Draw& draw : record.draws) {
@@ -51,10 +57,7 @@ ordered_json MetricsLine(const StepRecord& record) {
   line["grad_norm"] = record.gradient_norm;
   line["lr"] = record.learning_rate;
   if (!record.phase.empty()) line["phase"] = record.phase;
-  if (record.evaluation) {
-    ordered_json& scores = line["eval"] = ordered_json::object();
-    for (const auto& [task, score] : record.evaluation->tasks) scores[task] = ToJson(score);
-  }
+  if (record.evaluation) line["eval"] = ToJson(*record.evaluation);
   return line;
 }
 
@@ -162,7 +165,8 @@ struct PastStep {
 std::vector<PastStep> ReadPast(const fs::path& metrics) {
   std::vector<PastStep> past;
   ForEachLine(metrics, DamagedLine::kPassedOver, [&](const nlohmann::json& line) {
-    if (!line.contains(kTransition)) past.push_back({line["step"].get<std::int64_t>(), LossesIn(line)});
+    const bool is_step = !line.contains(kTransition) && line["step"] != 0;  // else before the first one
+    if (is_step) past.push_back({line["step"].get<std::int64_t>(), LossesIn(line)});
   });
   return past;
 }
@@ -198,6 +202,11 @@ bool TrySync(AppendFile& file, LogWatch& watch) {
 MetricsLog::MetricsLog(const fs::path& directory, const LogMarks& marks, Console& console)
     : file_(directory / kMetricsLog, MarkOf(marks, kMetricsLog).bytes),
       watch_(console, "no step can be saved") {}
+
+void MetricsLog::Take(const EvaluationRecord& at_start) {
+  file_.Append(JsonText(ordered_json{{"step", 0}, {"eval", ToJson(at_start)}}) + "\n");
+  watch_.Look(file_);
+}
 
 void MetricsLog::Take(const StepRecord& record) {
   file_.Append(JsonText(MetricsLine(record)) + "\n");

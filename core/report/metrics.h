@@ -26,6 +26,7 @@ class MetricsLog final : public RecordSink {
   MetricsLog(const std::filesystem::path& directory, const LogMarks& marks, Console& console);
 
   using RecordSink::Take;
+  void Take(const EvaluationRecord& at_start) override;
   void Take(const StepRecord& record) override;
   void Take(const PhaseRecord& record) override;
   void Sync(LogMarks& marks) override;

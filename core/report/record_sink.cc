@@ -39,6 +39,10 @@ LogMarks LogMarksFromJson(const ordered_json& json) {
 
 RecordSink::~RecordSink() = default;
 
+void RecordSinks::Take(const EvaluationRecord& at_start) {
+  for (const auto& sink : sinks_) sink->Take(at_start);
+}
+
 void RecordSinks::Take(const StepRecord& record) {
   for (const auto& sink : sinks_) sink->Take(record);
 }

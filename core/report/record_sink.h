@@ -27,6 +27,8 @@ class RecordSink {
  public:
   virtual ~RecordSink();
 
+  // Called before the first step, where the run is evaluated then.
+  virtual void Take(const EvaluationRecord& /*at_start*/) {}
   // Called after every step; an evaluation comes with its step.
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
@@ -47,6 +49,7 @@ class RecordSinks final : public RecordSink {
   // Keeps the reference.
   void Add(RecordSink& sink) { sinks_.push_back(&sink); }
 
+  void Take(const EvaluationRecord& at_start) override;
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
   void Take(const PhaseRecord& record) override;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace medley {
 namespace {
@@ -21,6 +22,19 @@ ordered_json FiguresJson(const std::map<std::string, Figure>& figures) {
   return json;
 }
 
+ordered_json TextJson(const std::map<std::string, TextLoss>& text) {
+  ordered_json json;
+  for (const auto& [term, loss] : text) {
+    const std::optional<double> bits = loss.bits_per_byte();
+    json[term] = {{"loss", loss.loss},
+                  {"perplexity", loss.perplexity()},
+                  {"bits_per_byte", bits ? ordered_json(*bits) : ordered_json()},
+                  {"tokens", loss.tokens},
+                  {"bytes", loss.bytes ? ordered_json(*loss.bytes) : ordered_json()}};
+  }
+  return json;
+}
+
 double NumberFrom(const json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -29,7 +43,20 @@ Interval IntervalFrom(const json& json) {
   return {NumberFrom(json.at("value")), NumberFrom(json.at("low")), NumberFrom(json.at("high"))};
 }
 
+TextLoss TextFrom(const json& json) {
+  TextLoss text{.loss = NumberFrom(json.at("loss")), .tokens = json.at("tokens").get<std::int64_t>()};
+  if (!json.at("bytes").is_null()) text.bytes = json.at("bytes").get<std::int64_t>();
+  return text;
+}
+
 }  // namespace
+
+double TextLoss::perplexity() const { return std::exp(loss); }
+
+std::optional<double> TextLoss::bits_per_byte() const {
+  if (!bytes || *bytes <= 0) return std::nullopt;
+  return loss * static_cast<double>(tokens) / std::numbers::ln2 / static_cast<double>(*bytes);
+}
 
 std::optional<Baseline> BestBaseline(const ScoreRecord& score) {
   std::optional<Baseline> best;
@@ -61,6 +88,7 @@ ordered_json ToJson(const ScoreRecord& score) {
       {"items", score.items},       {"figures", FiguresJson(score.figures)},
       {"loss", score.loss}};
   if (score.unscored > 0) json["unscored"] = score.unscored;
+  if (!score.text.empty()) json["text"] = TextJson(score.text);
   return json;
 }
 
@@ -77,6 +105,8 @@ ScoreRecord ScoreRecordFrom(const json& json) {
                     .loss = NumberFrom(json.at("loss"))};
   for (const auto& [name, value] : json.at("trivial").items()) score.trivial[name] = NumberFrom(value);
   if (!json.at("chance").is_null()) score.chance = json.at("chance").get<double>();
+  if (json.contains("text"))
+    for (const auto& [term, loss] : json.at("text").items()) score.text[term] = TextFrom(loss);
   if (!json.contains("figures")) return score;
   for (const auto& [name, figure] : json.at("figures").items()) {
     score.figures[name] = {.value = IntervalFrom(figure),

@@ -17,6 +17,17 @@ struct Figure {
   std::int64_t items = 0;  // that these rows show, see ScoreRecord
 };
 
+// The held-out loss of one of a task's terms that is over tokens of text, without its weight.
+struct TextLoss {
+  double loss = 0;  // nats, mean over the tokens
+  std::int64_t tokens = 0;
+  // That the tokens spell; special tokens none. Nothing where the vocabulary does not tell.
+  std::optional<std::int64_t> bytes{};
+
+  double perplexity() const;
+  std::optional<double> bits_per_byte() const;
+};
+
 // How well a task is done on rows that are never trained.
 struct ScoreRecord {
   std::string metric;
@@ -29,7 +40,8 @@ struct ScoreRecord {
   std::int64_t unscored = 0;  // of the rows: their score is NaN
   // That the other rows show, and the interval is of: fewer where rows show an item again, else as many.
   std::int64_t items = 0;
-  double loss = 0;  // weighted terms, as in training
+  double loss = 0;                         // weighted terms, as in training
+  std::map<std::string, TextLoss> text{};  // by term, of those that are over tokens
 };
 
 // What is had without learning, by its name.
@@ -45,14 +57,16 @@ std::optional<bool> IsClear(const ScoreRecord& score);
 // A score that came some time during a run.
 struct LastScore {
   ScoreRecord score;
-  std::int64_t step = 0;  // after which it came
+  std::int64_t step = 0;                // after which it came
+  std::optional<ScoreRecord> before{};  // of the evaluation before the first step, where that is another
 };
 
 // Which scores are better: "higher" or "lower".
 const char* DirectionName(bool higher_is_better);
 
 // {metric, better, value, low, high, chance, trivial, rows, items, figures: {name: {value, low, high, rows,
-// items}}, loss, unscored where there are any}.
+// items}}, loss, unscored where there are any, text: {term: {loss, perplexity, bits_per_byte, tokens, bytes}}
+// where there are terms of text}.
 // JSON has no NaN: a figure in which no row counts is null.
 nlohmann::ordered_json ToJson(const ScoreRecord& score);
 // What that wrote, a null as NaN; figures may be missing, and items where each row shows its own. Throws what

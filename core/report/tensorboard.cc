@@ -78,11 +78,21 @@ void TensorBoard::Take(const StepRecord& record) {
   watch_.Look(file_.log());
 }
 
+void TensorBoard::Take(const EvaluationRecord& at_start) {
+  Add(at_start, 0);
+  watch_.Look(file_.log());
+}
+
 void TensorBoard::Add(const EvaluationRecord& evaluation, std::int64_t step) {
   for (const auto& [task, score] : evaluation.tasks) {
     file_.Scalar("score/" + task, step, score.score.value, ScoreHelp(score));
     for (const auto& [name, figure] : score.figures)
       file_.Scalar("score/" + task + "/" + name, step, figure.value.value);
+    for (const auto& [term, text] : score.text) {
+      file_.Scalar("perplexity/" + task + "/" + term, step, text.perplexity());
+      if (const auto bits = text.bits_per_byte())
+        file_.Scalar("bits_per_byte/" + task + "/" + term, step, *bits);
+    }
   }
   for (const auto& [task, sheet] : evaluation.sheets) file_.Image("sheet/" + task, step, sheet);
 }

@@ -27,6 +27,7 @@ class TensorBoard final : public RecordSink {
   // Cut back to its offset; what cannot be is set aside, and said. An Error where no file can be made at all.
   TensorBoard(const std::filesystem::path& directory, const LogMarks& marks, Console& console);
 
+  void Take(const EvaluationRecord& at_start) override;
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
   void Take(const PhaseRecord& record) override;

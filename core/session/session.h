@@ -15,6 +15,7 @@
 namespace medley {
 
 class Cluster;
+struct Run;
 struct SessionParts;
 
 // How a new run begins.
@@ -92,5 +93,9 @@ class Session {
   std::unique_ptr<SessionParts> parts_;  // null: all steps of the run are done
   std::int64_t last_step_ = 0;           // then
 };
+
+// The run that would begin, up to its first step: nothing is planned, and no directory is made. Throws what
+// Session::Begin throws by then.
+std::unique_ptr<Run> BuildBeginning(const BeginRequest& request, Console& console);
 
 }  // namespace medley

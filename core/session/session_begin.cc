@@ -131,6 +131,16 @@ std::shared_ptr<Cluster> ClusterOf(const std::shared_ptr<Cluster>& asked) {
   return asked ? asked : std::make_shared<Cluster>();
 }
 
+std::unique_ptr<Run> BuildBeginning(const BeginRequest& request, Console& console) {
+  RunInputs inputs = InputsOf(request, nullptr);
+  CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry);
+  auto run =
+      BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, ClusterOf(request.cluster));
+  SayHowFilesAreRead(*run, console);
+  for (const std::string& words : TakeStartingWeights(*run, console)) console.Say(words);
+  return run;
+}
+
 std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::path& at,
                                        const RepeatedRun* repeated, Console& console) {
   const std::shared_ptr<Cluster> cluster = ClusterOf(request.cluster);

@@ -49,7 +49,8 @@ void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Prog
                                      .seed = EvalSeedOf(setting_.config),
                                      .rows = rows,
                                      .rows_at_once = rows_at_once,
-                                     .progress = progress});
+                                     .progress = progress,
+                                     .tokenizer = setting_.tokenizer});
   if (score.rows_at_once < rows_at_once)
     evaluation.warnings.push_back("evaluation of " + task + " after step " + std::to_string(step) +
                                   " ran out of memory; from now on it takes " +
@@ -126,6 +127,7 @@ std::variant<EvaluationRecord, Failure> Evaluation::Run(std::int64_t step, const
   }
   if (!record.tasks.empty())
     line += "\n" + ScoresTable(ScoresAfter(step, record.tasks), ScoreColumns::kAnswer);
+  if (const std::string text = TextLossesTable(ScoresAfter(step, record.tasks)); !text.empty()) line += text;
   if (line.back() == '\n') line.pop_back();  // the console ends its line
   setting_.console.Say(line);
   return record;
@@ -159,6 +161,7 @@ double Evaluation::Compare(std::map<std::string, ScoreRecord> scores, const std:
 void Evaluation::Save(json& progress) const {
   progress["eval_rows_at_once"] = rows_at_once_;
   progress["evaluated"] = ToJson(evaluated_);
+  if (was_at_start_) progress["evaluated_at_start"] = true;
 }
 
 void Evaluation::Load(const json& progress) {
@@ -166,6 +169,7 @@ void Evaluation::Load(const json& progress) {
   const json rows_at_once = progress.value("eval_rows_at_once", json::object());
   for (const auto& [task, rows] : rows_at_once.items())
     rows_at_once_[task] = CheckedCount(rows, "eval_rows_at_once of " + task, 1, kEvalRows);
+  was_at_start_ = progress.value("evaluated_at_start", false);
   evaluated_ = ReadMeanEvaluation(progress.value("evaluated", json()));
 }
 

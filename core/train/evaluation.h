@@ -39,6 +39,7 @@ class Evaluation {
     bool with_sheets = false;
     at::Device device;
     const Model& model;
+    const Tokenizer* tokenizer;  // null: the run has none
     const Optimizer& optimizer;  // whose average is scored, where it keeps one
     Prefetcher& tasks;           // which loads them
     const PlanInForce& plan;
@@ -68,6 +69,9 @@ class Evaluation {
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
   // Another stage begins.
   void Forget() { evaluated_.reset(); }
+  // Whether the model was scored before the first step.
+  bool was_at_start() const { return was_at_start_; }
+  void SetWasAtStart() { was_at_start_ = true; }
   // Rows at once that fitted, by task.
   const std::map<std::string, std::int64_t>& rows_at_once() const { return rows_at_once_; }
 
@@ -86,6 +90,7 @@ class Evaluation {
 
   Setting setting_;
   std::optional<MeanEvaluation> evaluated_;
+  bool was_at_start_ = false;
   std::map<std::string, std::int64_t> rows_at_once_;
   std::set<std::string> compared_;  // tasks whose held-out rows were looked for among training's
 };

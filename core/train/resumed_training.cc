@@ -53,6 +53,7 @@ ResumedTraining::ResumedTraining(Run& run, PlanInForce& plan, WeightLog& log, Co
                    .with_sheets = run.config.tensorboard,
                    .device = run.device,
                    .model = *run.model,
+                   .tokenizer = run.tokenizer.get(),
                    .optimizer = *run.optimizer,
                    .tasks = prefetcher_,
                    .plan = plan,

@@ -189,6 +189,7 @@ Trainer::Outcome Trainer::Start() {
     Outcome outcome = Conclude(*std::exchange(unreported_, std::nullopt));
     if (unreported_ || std::holds_alternative<Failure>(outcome)) return outcome;
   }
+  if (auto ended = EvaluateAtStart()) return *std::move(ended);
   edits_.Start(step_);
   started_ = true;
   return Trained();
@@ -456,6 +457,24 @@ std::optional<Failure> Trainer::EvaluateIfDue(StepRecord& record) {
   auto evaluated = evaluation_.Run(step_, wanted, blame_);
   if (auto* failure = std::get_if<Failure>(&evaluated)) return std::move(*failure);
   record.evaluation = std::get<EvaluationRecord>(std::move(evaluated));
+  memory_.SizesChange();
+  return std::nullopt;
+}
+
+// Nothing where the run goes on. The best checkpoint is one of what was trained: this counts for none.
+std::optional<Trainer::Outcome> Trainer::EvaluateAtStart() {
+  if (step_ > 0 || !run_.config.eval.at_start || evaluation_.was_at_start()) return std::nullopt;
+  memory_.SizesChange();
+  try {
+    auto evaluated = evaluation_.Run(0, {.whole = true, .asked = {}, .stage = stages_.now().name}, blame_);
+    if (auto* failure = std::get_if<Failure>(&evaluated)) return std::move(*failure);
+    KeepRules();
+    sinks_.Take(std::get<EvaluationRecord>(evaluated));
+  } catch (const Interrupted&) {
+    return InterruptedStep();
+  }
+  evaluation_.Forget();
+  evaluation_.SetWasAtStart();
   memory_.SizesChange();
   return std::nullopt;
 }

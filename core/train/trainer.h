@@ -70,6 +70,7 @@ class Trainer : public ResumedTraining {
   void WatchHours();
   void SaveBeforeFalls(const std::optional<MeanEvaluation>& evaluated);
   std::optional<Failure> EvaluateIfDue(StepRecord& record);
+  std::optional<Outcome> EvaluateAtStart();
   bool WarnOfGuard();
   [[noreturn]] void SaveAndFail(const Failure& failure);
 

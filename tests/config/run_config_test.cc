@@ -95,8 +95,9 @@ TEST(RunConfig, AllMistakesOfAFileComeAtOnceFromTopToBottomWithLineAndColumn) {
   EXPECT_TRUE(Has(text, file + ":8:21: draws_per_step: expected an integer of at least 1")) << text;
   EXPECT_TRUE(Has(text, file + ":9:11: seed: expected an integer of at least 0, found 1.5")) << text;
   EXPECT_TRUE(Has(text, file + ":10:13: device: expected \"cpu\" or \"cuda\", found \"gpu\"")) << text;
-  EXPECT_TRUE(
-      Has(text, file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows, seed)"))
+  EXPECT_TRUE(Has(
+      text,
+      file + ":11:24: eval.row: unknown key; did you mean 'rows'? (allowed: every, rows, seed, at_start)"))
       << text;
   EXPECT_TRUE(Has(
       text,
@@ -165,6 +166,14 @@ TEST(RunConfig, AHundredThousandMistakesAreAThousandLines) {
   EXPECT_TRUE(Has(mistakes, "\nand more"));
   work.Write("run.json", "{\"" + std::string(1 << 20, 'k') + "\": 1}");
   EXPECT_LT(MistakesOf([&] { ReadRunConfig(work / "run.json"); }).size(), 10'000u);
+}
+
+TEST(RunConfig, NoStepsAtAllAreRefusedWithWhatScoresTheModelAsItBegins) {
+  const Workspace work;
+  work.Write("run.json", R"({"steps": 0})");
+  const std::string mistakes = MistakesOf([&] { ReadRunConfig(work / "run.json"); });
+  EXPECT_TRUE(Has(mistakes, "medley eval CONFIG --out DIR")) << mistakes;
+  EXPECT_TRUE(Has(mistakes, "eval.at_start")) << mistakes;
 }
 
 TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {

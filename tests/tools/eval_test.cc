@@ -1,6 +1,9 @@
 // medley eval of runs in which something is wrong.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "tests/tools/small_runs.h"
 #include "tests/tools/trouble_run.h"
 
 namespace medley {
@@ -158,6 +161,49 @@ TEST(EvalCommand, ARunThatKeepsAnAverageIsScoredAndExportedByItUnlessAsked) {
   }
   EXPECT_NE(ReadText(trouble / "folder" / "model.safetensors"),
             ReadText(trouble / "folder " / "model.safetensors"));
+}
+
+// The same rows by the same weights, whether a verb or a run scores them before the first step.
+TEST(EvalCommand, TheModelAsItBeginsIsScoredByTheConfigAloneAndByTheRunOnce) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "weights.json", test::kOneTaskWeights);
+  const std::string config = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json ",
+                    more = " eval.rows=4 steps=1 " + std::string(test::kOneTask) +
+                           (scratch / "weights.json").string() + " 2>&1";
+  const fs::path run = scratch / "run", before = scratch / "before";
+  const CommandResult nowhere = Shell(Medley() + "eval " + config + more);
+  EXPECT_EQ(nowhere.code, 2) << nowhere.out;
+  EXPECT_TRUE(Has(nowhere.out, "Say where: --out DIR")) << nowhere.out;
+  const CommandResult first = Shell(Medley() + "eval " + config + "--out " + before.string() + more);
+  ASSERT_EQ(first.code, 0) << first.out;
+  EXPECT_TRUE(Has(first.out, "perplexity  bits a byte")) << first.out;
+  const auto scored = nlohmann::json::parse(ReadText(before / "eval.json"));
+  EXPECT_EQ(scored.at("step"), 0);
+  EXPECT_FALSE(scored.contains("run"));
+
+  const CommandResult trained =
+      Shell(Medley() + "train " + config + "--out " + run.string() + " eval.at_start=true" + more);
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "step 0 evaluated")) << trained.out;
+  EXPECT_EQ(test::LineCount(run / "losses.csv"), 2) << "the heads and a step";
+  ASSERT_EQ(Shell(Medley() + "resume " + run.string() + " --steps 2 2>&1").code, 0);
+  const std::string log = ReadText(run / "metrics.jsonl");
+  EXPECT_EQ(test::LineCount(run / "metrics.jsonl"), 3) << log;
+  const auto at_start = nlohmann::json::parse(log.substr(0, log.find('\n')));
+  EXPECT_EQ(at_start.at("step"), 0);
+  EXPECT_EQ(at_start.at("eval"), scored.at("tasks"));
+  const auto& text = at_start.at("eval").at("control").at("text").at("control_text");
+  const double loss = text.at("loss"), tokens = text.at("tokens"), bytes = text.at("bytes");
+  EXPECT_DOUBLE_EQ(text.at("perplexity"), std::exp(loss));
+  EXPECT_DOUBLE_EQ(text.at("bits_per_byte"), loss * tokens / std::log(2.0) / bytes);
+  EXPECT_GT(bytes, tokens);
+
+  const CommandResult now = Shell(Medley() + "eval " + run.string() + " 2>&1");
+  EXPECT_TRUE(Has(now.out, "perplexity before")) << now.out;
+  const CommandResult report = Shell(Medley() + "report " + run.string() + " --json");
+  const auto score = nlohmann::json::parse(report.out).at("scores").at("control");
+  EXPECT_EQ(score.at("before"), at_start.at("eval").at("control"));
+  EXPECT_EQ(score.at("step"), 2);
 }
 
 }  // namespace

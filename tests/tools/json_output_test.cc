@@ -139,6 +139,15 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
   EXPECT_EQ(phases.at("phases").at(1).at("rows_per_second"), nullptr);
   EXPECT_EQ(phases.at("without_predictions"), 4);
   EXPECT_EQ(outputs.Of(empty, 0).at("speeds").at("lines").at("operations_per_second"), 40);
+  json score = {{"metric", "accuracy"}, {"better", "higher"}, {"value", 0.5},  {"low", 0.25},
+                {"high", 0.75},         {"chance", nullptr},  {"trivial", {}}, {"rows", 4},
+                {"items", 4},           {"figures", {}},      {"loss", 3}};
+  score["trivial"] = score["figures"] = json::object();
+  const auto evaluated = [&](int step) {
+    return json{{"step", step}, {"eval", {{"lines", score}}}}.dump() + "\n";
+  };
+  WriteText(scratch / "empty/metrics.jsonl", evaluated(0) + evaluated(1));
+  EXPECT_EQ(outputs.Of(empty, 0).at("scores").at("lines").at("before"), score);
   outputs.ExpectAllKeysSeen({"unscored"});
 
   outputs.Refuses("report " + (scratch / "nowhere").string());
@@ -196,7 +205,7 @@ TEST(JsonOutput, EvalFollowsItsSchema) {
   const json nan = outputs.Of(eval(fine) + "tasks.trouble.options.scores=0", 3);
   EXPECT_EQ(nan.at("tasks").at("trouble").at("value"), nullptr);
   EXPECT_EQ(nan.at("overrides").size(), 1U);
-  outputs.ExpectAllKeysSeen();
+  outputs.ExpectAllKeysSeen({"config"});  // of no run: EvalCommand.TheModelAsItBegins...
 
   outputs.Refuses(eval(fine) + "steps=3");
   outputs.Refuses("eval " + (fine / "nowhere").string());

@@ -24,8 +24,10 @@
 #include <medley/eval/row_items.h>
 #include <medley/eval/score_comparison.h>
 #include <medley/eval/score_report.h>
+#include <medley/page/last_scores.h>
 #include <medley/report/screen.h>
 #include <medley/run/run.h>
+#include <medley/session/session.h>
 #include <medley/train/failure.h>
 
 #include "tools/medley/arguments.h"
@@ -61,9 +63,13 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
   const std::string overlap = OverlapWarning(
       task, {.training = static_cast<std::uint64_t>(run.config.seed), .evaluation = held_out.seed}, rows);
   if (!overlap.empty()) console.Warn(overlap);
-  TaskScore score = ScoreTask(
-      task, run.Configured(form),
-      {.model = *run.model, .device = run.device, .seed = held_out.seed, .rows = rows, .progress = progress});
+  TaskScore score = ScoreTask(task, run.Configured(form),
+                              {.model = *run.model,
+                               .device = run.device,
+                               .seed = held_out.seed,
+                               .rows = rows,
+                               .progress = progress,
+                               .tokenizer = run.tokenizer.get()});
   if (score.rows_at_once < kEvalRows)
     console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");
@@ -147,10 +153,28 @@ TrainedRun OpenOther(const fs::path& directory, Console& console, const std::str
   }
 }
 
+// The model as a run of that config begins.
+TrainedRun OpenBeginning(const fs::path& config, Console& console, const std::string& device,
+                         const NamedPlugins& plugins, std::vector<std::string> overrides) {
+  if (!device.empty()) overrides.push_back("device=" + device);
+  TrainedRun beginning;
+  beginning.run =
+      BuildBeginning({.config = config, .overrides = std::move(overrides), .plugins = plugins}, console);
+  return beginning;
+}
+
+// Beside each score that of the evaluation before the first step, where the run made one.
+LastScores WithBefore(LastScores scores, const fs::path& run) {
+  for (const auto& [task, before] : ScoresAtStart(run))
+    if (const auto found = scores.find(task); found != scores.end() && found->second.step > 0)
+      found->second.before = before;
+  return scores;
+}
+
 // What was scored, by what, and what came out.
-ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const HeldOut& rows,
+ordered_json ResultsJson(const char* what, const fs::path& path, std::int64_t step, const HeldOut& rows,
                          const Scored& scored) {
-  ordered_json json = {{"run", fs::absolute(directory).string()},
+  ordered_json json = {{what, fs::absolute(path).string()},
                        {"step", step},
                        {"seed", rows.seed},
                        {"rows", rows.rows},
@@ -163,6 +187,7 @@ ordered_json ResultsJson(const fs::path& directory, std::int64_t step, const Hel
 void PrintScores(const Scored& scored, const LastScores& scores) {
   const std::string figures = FiguresTable(scores);
   std::cout << ScoresTable(scores);
+  if (const std::string text = TextLossesTable(scores); !text.empty()) std::cout << '\n' << text;
   if (!figures.empty()) std::cout << '\n' << figures;
   for (const auto& [task, why] : scored.failed)
     std::cout << Prose("failed: " + task + " (" + why + ")") << '\n';
@@ -241,14 +266,17 @@ void WriteResults(const OutputFolderOption& out, const ordered_json& json, const
 
 int RunEval(int argc, char** argv) {
   CLI::App app(
-      "Scores a run's newest checkpoint on rows that it never trained on. Writes into the run's directory "
+      "Scores a run's newest checkpoint, or the model as a run of a config begins, on rows that are never "
+      "trained on. Writes into the run's directory "
       "eval.json and sheets of each task's first rows: sheet-TASK.png (input, target, output), and "
       "sheet-TASK.txt (question, reply, right reply) where it answers in words.",
       "medley eval");
   fs::path directory, against;
   HeldOut rows;
   std::string device;
-  app.add_option("DIR", directory, "the run's directory")->required();
+  app.add_option("DIR", directory,
+                 "the run's directory; or a run config, whose model is scored as it begins: with --out")
+      ->required();
   const CLI::Option* const asked =
       app.add_option(
              "--rows", rows.rows,
@@ -272,13 +300,21 @@ int RunEval(int argc, char** argv) {
   app.add_option(
       "KEY=VALUE", overrides,
       "other rows than the run's own: tasks.NAME.options.OPTION=VALUE; what is found is written with "
-      "--out only");
+      "--out only. Of a config any of its keys");
   AddWide(app);
   bool as_json = false;
   AddJson(app, as_json);
   if (!ParseArguments(app, argc, argv)) return 0;
   const SavedWeights kind = raw ? SavedWeights::kTrained : SavedWeights::kAveraged;
-  out.BelongsIn(directory);
+  std::error_code ignored;
+  const bool begins = fs::is_regular_file(directory, ignored);
+  if (begins && !out.is_named())
+    throw InputError(
+        Printable(directory) +
+        " is a run config: its model is scored as it begins, and no run's directory is there for "
+        "what is found. Say where: --out DIR");
+  if (begins && raw) throw InputError("--raw: nothing is averaged before the first step. Leave it out");
+  if (!begins) out.BelongsIn(directory);
   const bool is_asked = out.is_named();  // the run's own cannot be in the way of an answer
   if (is_asked) out.Check(OutputKind::kScores, kScoresFile);
 
@@ -286,7 +322,8 @@ int RunEval(int argc, char** argv) {
   // First, so that this run's threads count for both.
   const TrainedRun other =
       against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides, kind);
-  const TrainedRun trained = OpenTrainedRun(directory, console, device, plugins, overrides, kind);
+  const TrainedRun trained = begins ? OpenBeginning(directory, console, device, plugins, overrides)
+                                    : OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   const Run& run = *trained.run;
   rows.seed = static_cast<std::uint64_t>(run.config.eval.seed);
   if (asked->empty()) rows.rows = run.config.eval.rows;
@@ -299,14 +336,15 @@ int RunEval(int argc, char** argv) {
   for (const auto& [task, why] : unlike)
     console.Warn("'" + Printable(task) + "' is not compared with " + Printable(against) + ": " + why);
   const Scored scored = ScoreAll(run, tasks, rows, console);
-  ordered_json json = ResultsJson(directory, trained.step, rows, scored);
+  ordered_json json = ResultsJson(begins ? "config" : "run", directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;
   if (!overrides.empty()) json["overrides"] = overrides;
   if (scored.scores.empty()) {
     if (as_json) std::cout << JsonText(json, 2) << '\n';
     throw Error(scored.Words(), scored.first_code);
   }
-  const LastScores scores = ScoresAfter(trained.step, scored.scores);
+  LastScores scores = ScoresAfter(trained.step, scored.scores);
+  if (!begins) scores = WithBefore(std::move(scores), directory);
   if (!as_json) PrintScores(scored, scores);
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   if (other.run) {
@@ -331,7 +369,11 @@ int RunEval(int argc, char** argv) {
   if (!as_json) std::cout << std::endl;
   if (out.is_named()) WriteResults(out, json, scored.scores, console);
   // What stays on the screen is the answer.
-  if (!as_json) std::cout << WordsAfterScoring(directory, VerdictOn(scores), console) << std::endl;
+  if (begins) {
+    if (!as_json) std::cout << Prose("before the first step: " + VerdictOn(scores).words) << std::endl;
+  } else if (!as_json) {
+    std::cout << WordsAfterScoring(directory, VerdictOn(scores), console) << std::endl;
+  }
   return static_cast<int>(whole ? ExitCode::kDone : ExitCode::kSomethingDropped);
 }
 

@@ -94,7 +94,8 @@ std::string ScoresWords(const LastScores& scores) {
   if (scores.empty()) return "";
   const RunVerdict verdict = VerdictOn(scores);
   return Titled("scores after step " + std::to_string(verdict.step) + ": " + verdict.words,
-                ScoresTable(scores));
+                ScoresTable(scores)) +
+         Titled("held-out text", TextLossesTable(scores));
 }
 
 double NumberOf(const ordered_json& value) {

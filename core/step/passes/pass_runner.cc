@@ -64,6 +64,7 @@ class RunningPass final : public PassContext {
   void CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const;
   void CheckOutput(std::string_view name, const at::Tensor& output) const;
   void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
+  void KeepLearned(const ModelInputs& inputs);
 
   MicroBatch& micro_;
   const PassInfo& pass_;
@@ -141,6 +142,18 @@ void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted)
     most = std::max(most, size);
   }
   for (const std::string_view output : wanted) record_.outputs.emplace(output);
+  if (record_.keeps_learned) KeepLearned(inputs);
+}
+
+void RunningPass::KeepLearned(const ModelInputs& inputs) {
+  const auto named = [&](std::string_view name) {
+    const auto found = std::ranges::find(inputs, name, &ModelInput::name);
+    return found == inputs.end() ? at::Tensor() : found->tensor;
+  };
+  const at::Tensor tokens = named("tokens"), positions = named("supervised");
+  if (!tokens.defined() || !positions.defined() || tokens.dim() != 2) return;
+  record_.learned = tokens.flatten().index_select(0, positions);
+  record_.learned_rows = positions.div(tokens.size(1), "floor");
 }
 
 ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
@@ -233,6 +246,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   }
   RunningPass running(*this, pass, saved ? &*saved : nullptr);
   running.record().keeps_outputs = record != nullptr && record->keeps_outputs;
+  running.record().keeps_learned = record != nullptr && record->keeps_learned;
   running.record().first_node = at::sequence_number::peek();
   Sums sums = setting_.task.Run(pass.name, running, [&] { return running.Tensors(); });
   running.record().end_node = at::sequence_number::peek();

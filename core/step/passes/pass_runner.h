@@ -32,6 +32,9 @@ struct PassRecord {
   // What the model gave, with its graph, where it is asked for before the pass runs.
   bool keeps_outputs = false;
   std::map<std::string, at::Tensor> made{};
+  // The tokens of text that were learned, [items] int64, and the row of each; undefined where there are none.
+  bool keeps_learned = false;
+  at::Tensor learned{}, learned_rows{};
 };
 
 // One micro-batch of a draw while its passes run: the rows on the device, and what lives between passes
