@@ -74,6 +74,7 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
     : Model(kAgentSpec),
       config_(Checked(config, tokenizer)),
       vocabulary_(TableRows(config.language, tokenizer.size())),
+      tokens_(tokenizer.size()),
       pad_(tokenizer.pad()),
       eos_(tokenizer.eos()),
       // The language part had this in front of the published names.

@@ -73,7 +73,7 @@ class Agent : public Model {
                  ForwardContext& context) const;
 
   AgentConfig config_;
-  std::int64_t vocabulary_, pad_, eos_;
+  std::int64_t vocabulary_, tokens_, pad_, eos_;  // rows of the table, and how many of them are tokens
   ParameterSet parameters_;
   std::vector<at::Tensor> labels_;  // ids in front of image i
   at::Tensor closing_;              // ids behind each image

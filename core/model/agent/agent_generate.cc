@@ -126,7 +126,8 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   Generated generated{.tokens = std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(in.rows())),
                       .image = {}};
   for (std::int64_t step = 0; step < options.max_new_tokens && !texts.AllDone(); ++step) {
-    texts.Append(Choose(language_.Logits(states(texts)), options, step), eos_, generated.tokens);
+    const at::Tensor logits = language_.Logits(states(texts)).narrow(-1, 0, tokens_);  // no spare rows
+    texts.Append(Choose(logits, options, step), eos_, generated.tokens);
   }
   if (!options.decode_image) return generated;
 
