@@ -8,6 +8,7 @@
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
+#include <medley/run/published_files.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
@@ -36,6 +37,7 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     overrides.push_back("weights=" + weights->file.string());
     overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
+  PublishedFilesOf(request.config, overrides).Require();
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
   if (repeated != nullptr) {
     inputs.rules = RulesOfRun(repeated->directory(), repeated->starts().front().config, inputs);

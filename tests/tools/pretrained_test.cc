@@ -3,6 +3,7 @@
 
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/model/adapters.h>
+#include <medley/report/picture.h>
 #include <medley/run/input_files.h>
 
 #include <algorithm>
@@ -359,6 +360,83 @@ TEST_F(PretrainedRun, AdaptersOfOtherWeightsThanTheFoldersAreNotExportedAlone) {
                                    (scratch_ / "other").string() + " --adapter 2>&1");
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(Has(none.out, "the run has no adapters")) << none.out;
+}
+
+// The run config of configs/runs on a folder of its structure, with its own tokenizer and tiny layers.
+class FlagshipRun : public PretrainedRun {
+ protected:
+  FlagshipRun() {
+    fs::copy_file(MEDLEY_SOURCE_DIR "/tests/text/cases/qwen.json", folder_ / "tokenizer.json");
+  }
+  CommandResult Do(const std::string& verb, const std::string& config, const std::string& more) const {
+    return Shell(Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/" + config + " " + more + " 2>&1");
+  }
+  std::string Small() const {
+    return " device=cpu threads=1 budget=2GiB eval.rows=2 eval.every=0 steps=1 tasks.control.rows=2 "
+           "weights=" +
+           (scratch_ / "weights.json").string() + " model=" + (scratch_ / "model.json").string() +
+           " tokenizer=" + (folder_ / "tokenizer.json").string();
+  }
+};
+
+TEST_F(FlagshipRun, GoesFromThePlanToAnAnswerByOverridesAlone) {
+  const fs::path run = scratch_ / "run", out = scratch_ / "exported";
+  WriteText(scratch_ / "white.png", EncodePng(Picture(128, 128, 255)));
+  const CommandResult planned = Do("plan", "qwen3-0.6b-24gb.json", Small() + " dtype=fp32");
+  EXPECT_EQ(planned.code, 0) << planned.out;
+  const CommandResult trained =
+      Do("train", "qwen3-0.6b-24gb.json", "--out " + run.string() + Small() + " dtype=fp32");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "step 0 evaluated")) << trained.out;
+  for (const std::string& then :
+       {"resume " + run.string() + " --steps 2", "eval " + run.string(),
+        "export " + run.string() + " --out " + out.string(),
+        "generate " + run.string() + " --image " + (scratch_ / "white.png").string() + " --prompt a"}) {
+    const CommandResult done = Shell(Medley() + then + " 2>&1");
+    EXPECT_EQ(done.code, 0) << then << "\n" << done.out;
+  }
+}
+
+TEST_F(FlagshipRun, BeginsWithAdaptersToo) {
+  const CommandResult trained =
+      Do("train", "qwen3-0.6b-12gb.json",
+         "--out " + (scratch_ / "run").string() + Small() + " dtype=bf16 lora.rank=4");
+  EXPECT_EQ(trained.code, 0) << trained.out;
+}
+
+// A clone has config.json alone.
+TEST_F(FlagshipRun, SaysWhatIsNotThereYet) {
+  const std::string out = "--out " + (scratch_ / "run").string();
+  fs::remove(folder_ / "tokenizer.json");
+  fs::remove(folder_ / "model.safetensors");
+  for (const char* verb : {"train", "eval"}) {
+    const CommandResult refused = Do(verb, "qwen3-0.6b-24gb.json", out + Small());
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_TRUE(Has(refused.out, "lacks tokenizer.json, model.safetensors")) << refused.out;
+  }
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  for (const char* verb : {"validate", "estimate"}) {
+    const CommandResult counted =
+        Do(verb, "qwen3-0.6b-24gb.json", Small() + (verb[0] == 'e' ? " --memory 2GiB" : ""));
+    EXPECT_EQ(counted.code, 0) << counted.out;
+    EXPECT_TRUE(Has(counted.out, "has no tokenizer.json: texts have the widths")) << counted.out;
+  }
+}
+
+TEST_F(FlagshipRun, AnotherArchitectureOrTokenizerIsRefused) {
+  const std::string out = "--out " + (scratch_ / "run").string();
+  const CommandResult strange =
+      Do("train", "qwen3-0.6b-24gb.json",
+         out + Small() + " tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model");
+  EXPECT_EQ(strange.code, 2) << strange.out;
+  EXPECT_TRUE(Has(strange.out, "the weights do not know")) << strange.out;
+  Json config = SmallPublishedConfig();
+  config["architectures"] = {"GPT2LMHeadModel"};
+  config["model_type"] = "gpt2";
+  WriteText(folder_ / "config.json", config.dump());
+  const CommandResult other = Do("train", "qwen3-0.6b-24gb.json", out + Small());
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_TRUE(Has(other.out, "gpt2")) << other.out;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include <medley/plan/plan_refusal.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
+#include <medley/run/published_files.h>
 #include <medley/run/run.h>
 
 #include "tools/medley/arguments.h"
@@ -296,6 +297,9 @@ int RunEstimate(int argc, char** argv) {
   if (!arguments.gpu.empty()) limits.gpu = GpuNamed(arguments.gpu, budget);
   if (!arguments.memory.empty()) limits.memory = MemoryOf(arguments.memory);
   if (!arguments.budget.empty()) arguments.overrides.push_back("budget=" + arguments.budget);
+  const PublishedFiles published = PublishedFilesOf(arguments.config, arguments.overrides);
+  if (const std::string words = published.CountBySmallModel(arguments.overrides); !words.empty())
+    std::cerr << words << '\n';
   ordered_json json;
   const auto print = [&] {
     if (arguments.as_json) std::cout << JsonText(json, 2) << '\n';

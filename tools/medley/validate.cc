@@ -15,6 +15,7 @@
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
+#include <medley/run/published_files.h>
 #include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
 
@@ -89,7 +90,10 @@ void ValidateOther(const std::string& kind, const ValidateArguments& arguments) 
 }
 
 void ValidateRun(const ValidateArguments& arguments) {
-  RunFiles files(arguments.config, arguments.overrides);
+  std::vector<std::string> overrides = arguments.overrides;
+  const std::string counted = PublishedFilesOf(arguments.config, overrides).CountBySmallModel(overrides);
+  if (!counted.empty()) std::cerr << counted << '\n';
+  RunFiles files(arguments.config, overrides);
   const Registry registry = ScanPlugins(arguments.config, arguments.plugins, files).registry;
   for (const std::string& words : files.moved().AllWords()) std::cerr << words << '\n';
   const CheckedRun checked = CheckRun(arguments.config, files.overrides(), registry, RunState::kBegins,
