@@ -234,5 +234,28 @@ TEST(ScoreReport, AFigureHasALineOfItsOwnAndSaysHowManyRowsCount) {
   EXPECT_EQ(figures.at("distance").at("rows"), 0);
 }
 
+// One nat a token of two bytes is 0.72 bits a byte.
+TEST(ScoreReport, TextHasPerplexityAndBitsAByteBesideItsLossAndWhatTheyWereBefore) {
+  Scores scores{{"control", Score(Rows(0, 1))}};
+  scores["control"].text["words"] = {.loss = 1, .tokens = 50, .bytes = 100};
+  scores["control"].text["ids"] = {.loss = 0, .tokens = 7};
+  LastScores now = ScoresAfter(9, scores);
+  EXPECT_EQ(TextLossesTable(now),
+            "task     text   loss  perplexity  bits a byte  tokens\n"
+            "control  ids       0        1.00            -       7\n"
+            "         words     1        2.72        0.721      50\n"
+            "(no bits a byte of control ids: its vocabulary does not tell the bytes of these tokens)\n");
+  EXPECT_EQ(TextLossesTable(ManyScores()), "");
+  EXPECT_EQ(ScoresTable(now).find("before"), std::string::npos);
+
+  const ScoreRecord read = ScoreRecordFrom(nlohmann::json::parse(ToJson(scores["control"]).dump()));
+  EXPECT_EQ(read.text.at("words").bytes, 100);
+  EXPECT_EQ(read.text.at("ids").bits_per_byte(), std::nullopt);
+  now["control"].before = read;
+  now["control"].before->text["words"].loss = 2;
+  EXPECT_NE(TextLossesTable(now).find("7.39"), std::string::npos) << TextLossesTable(now);
+  EXPECT_NE(ScoresTable(now).find("before"), std::string::npos) << ScoresTable(now);
+}
+
 }  // namespace
 }  // namespace medley
