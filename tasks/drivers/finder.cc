@@ -10,6 +10,10 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <array>
+#include <cstdint>
+#include <vector>
+
 #include <medley/task/batch.h>
 
 #include "tasks/world/canvas.h"
@@ -21,13 +25,18 @@ namespace {
 constexpr double kSurely = 0.9;                   // a mask's value from which on an object counts as found
 constexpr double kReach = 6.0 / 128, kAreas = 2;  // how far off, and how many times the area, is still right
 
-// How much each pixel has a colour, [rows, size, size] in [0, 1]: 1, 0.46 and 0.04 at a mean squared
-// difference of 0, 0.05 and 0.1.
-at::Tensor Mask(const at::Tensor& picture, const world::Color& color) {
-  const at::Tensor on_host =
-      at::tensor({color.r / 255.0, color.g / 255.0, color.b / 255.0}, picture.options().device(at::kCPU));
-  const at::Tensor wanted = ToDevice(on_host, picture.device()).view({1, 3, 1, 1});
-  const at::Tensor difference = picture.sub(wanted).square().mean(1);
+// In the order in which their gradients are added up.
+constexpr std::array kColors = {world::kGoldColor, world::kEyeColor, world::kBodyColor};
+
+// How much each pixel has each colour, [colours, rows, size, size] in [0, 1]: 1, 0.46 and 0.04 at a mean
+// squared difference of 0, 0.05 and 0.1.
+at::Tensor Masks(const at::Tensor& picture) {
+  std::vector<double> numbers;
+  for (const world::Color& color : kColors)
+    for (const int part : {color.r, color.g, color.b}) numbers.push_back(part / 255.0);
+  const at::Tensor on_host = at::tensor(numbers, picture.options().device(at::kCPU));
+  const at::Tensor wanted = ToDevice(on_host, picture.device()).view({-1, 1, 3, 1, 1});
+  const at::Tensor difference = picture.unsqueeze(0).sub(wanted).square().mean(2);
   // Clamped: the exponent is even, so that without it far away pixels would have the colour again.
   const at::Tensor closeness = difference.neg().add(1.05).clamp_min(0).pow(50);
   return closeness.mul(0.5).tanh();  // = 2 sigmoid(closeness) - 1
@@ -37,18 +46,23 @@ struct Blob {
   at::Tensor centre, radius, found;
 };
 
-Blob BlobOf(const at::Tensor& mask) {
-  const std::int64_t size = mask.size(1);
+// Of masks [rows, size, size].
+std::vector<Blob> BlobsOf(const std::vector<at::Tensor>& of) {
+  const at::Tensor masks = at::stack(of);
+  const std::int64_t size = masks.size(-1);
   const double side = static_cast<double>(size);
-  const at::Tensor place = at::arange(size, mask.options()).div_(side);
-  const at::Tensor weight = mask.sum({1, 2});
+  const at::Tensor place = at::arange(size, masks.options()).div_(side);
+  const at::Tensor weight = masks.sum({2, 3});
   // What is added keeps an empty mask from 0/0, and its radius from the root's infinite slope at 0.
   const at::Tensor divisor = weight.add(1e-6);
-  const at::Tensor row = mask.sum(2).mul(place).sum(1).div(divisor);
-  const at::Tensor column = mask.sum(1).mul(place).sum(1).div(divisor);
-  return {.centre = at::stack({row, column}, 1),
-          .radius = weight.div(side * side * world::kPi).add(1e-9).sqrt(),
-          .found = mask.detach().flatten(1).amax(1).gt(kSurely)};
+  const at::Tensor row = masks.sum(3).mul(place).sum(2).div(divisor);
+  const at::Tensor column = masks.sum(2).mul(place).sum(2).div(divisor);
+  const auto centres = at::stack({row, column}, 2).unbind(),
+             radii = weight.div(side * side * world::kPi).add(1e-9).sqrt().unbind(),
+             found = masks.detach().flatten(2).amax(2).gt(kSurely).unbind();
+  std::vector<Blob> blobs;
+  for (std::size_t i = 0; i < of.size(); ++i) blobs.push_back({centres[i], radii[i], found[i]});
+  return blobs;
 }
 
 Blob AgentOf(const Estimate& e) { return {e.agent, e.agent_radius, e.agent_found}; }
@@ -92,14 +106,15 @@ class Share {
 
 Estimate EstimateObjects(const at::Tensor& picture) {
   const at::Tensor floats = picture.scalar_type() == at::kDouble ? picture : picture.to(at::kFloat);
-  const at::Tensor body = Mask(floats, world::kBodyColor);
-  const at::Tensor eye = Mask(floats, world::kEyeColor);
-  const Blob agent = BlobOf(body.add(eye));
-  const Blob gold = BlobOf(Mask(floats, world::kGoldColor));
+  const std::vector<at::Tensor> masks = Masks(floats).unbind();
+  const at::Tensor &gold_mask = masks[0], &eye = masks[1], &body = masks[2];
+  const std::vector<Blob> drawn = BlobsOf({body.add(eye), gold_mask});
+  const Blob &agent = drawn[0], &gold = drawn[1];
 
   const at::NoGradGuard no_grad;
-  const Blob eye_blob = BlobOf(eye);
-  const at::Tensor ahead = eye_blob.centre.sub(BlobOf(body).centre);
+  const std::vector<Blob> parts = BlobsOf({eye, body});
+  const Blob& eye_blob = parts[0];
+  const at::Tensor ahead = eye_blob.centre.sub(parts[1].centre);
   return {.agent = agent.centre,
           .agent_radius = agent.radius,
           .direction = at::atan2(ahead.select(1, 1), ahead.select(1, 0)),
