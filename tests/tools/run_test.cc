@@ -387,7 +387,7 @@ TEST(RunCommand, TheScoresFileHasExactlyTheseKeys) {
   const auto& control = json.at("tasks").at("control");
   const auto& position_qa = json.at("tasks").at("position_qa");
   const std::set<std::string> keys = {"metric",  "better", "value", "low",     "high", "chance",
-                                      "trivial", "rows",   "items", "figures", "loss"};
+                                      "trivial", "rows",   "items", "figures", "loss", "text"};
   EXPECT_EQ(Keys(control), keys);
   EXPECT_EQ(Keys(position_qa), keys);
   EXPECT_TRUE(control.at("chance").is_null());
