@@ -68,7 +68,7 @@ class LeafLinears : public torch::autograd::Function<LeafLinears> {
       const at::Tensor &weight = tensors[next++], bias = has_bias ? tensors[next++] : at::Tensor();
       ys.push_back(has_bias ? at::linear(lines, weight, bias) : at::linear(lines, weight));
       shape.back() = weight.size(0);
-      ys.back() = ys.back().view(shape);
+      ys.back() = at::_unsafe_view(ys.back(), shape);  // no view: what is returned may be changed in place
       kept.push_back(x.requires_grad() ? weight : at::Tensor());
       leaves.push_back(weight), leaves.push_back(bias);
     }
@@ -97,6 +97,7 @@ class LeafLinears : public torch::autograd::Function<LeafLinears> {
                           : at::Tensor());
     }
     if (of_x.defined()) found[0] = of_x.view(context->saved_data["shape"].toIntVector());
+    found.emplace_back();  // of `biased`
     return found;
   }
 };
@@ -147,7 +148,7 @@ std::vector<at::Tensor> LinearProducts(const at::Tensor& x, const std::vector<Li
       tensors.push_back(weight), biased.push_back(bias.defined());
       if (bias.defined()) tensors.push_back(bias);
     }
-    return LeafLinears::apply(tensors, biased);
+    return LeafLinears::apply(at::TensorList(tensors), biased);  // of a vector apply would see no tensors
   }
   std::vector<at::Tensor> ys;
   for (const auto& [weight, bias] : maps) {

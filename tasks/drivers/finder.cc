@@ -26,7 +26,7 @@ constexpr double kSurely = 0.9;                   // a mask's value from which o
 constexpr double kReach = 6.0 / 128, kAreas = 2;  // how far off, and how many times the area, is still right
 
 // In the order in which their gradients are added up.
-constexpr std::array kColors = {world::kGoldColor, world::kEyeColor, world::kBodyColor};
+constexpr std::array kColors = {world::kBodyColor, world::kEyeColor, world::kGoldColor};
 
 // How much each pixel has each colour, [colours, rows, size, size] in [0, 1]: 1, 0.46 and 0.04 at a mean
 // squared difference of 0, 0.05 and 0.1.
@@ -36,7 +36,8 @@ at::Tensor Masks(const at::Tensor& picture) {
     for (const int part : {color.r, color.g, color.b}) numbers.push_back(part / 255.0);
   const at::Tensor on_host = at::tensor(numbers, picture.options().device(at::kCPU));
   const at::Tensor wanted = ToDevice(on_host, picture.device()).view({-1, 1, 3, 1, 1});
-  const at::Tensor difference = picture.unsqueeze(0).sub(wanted).square().mean(2);
+  const at::Tensor difference =
+      at::stack({picture.sub(wanted[0]), picture.sub(wanted[1]), picture.sub(wanted[2])}).square().mean(2);
   // Clamped: the exponent is even, so that without it far away pixels would have the colour again.
   const at::Tensor closeness = difference.neg().add(1.05).clamp_min(0).pow(50);
   return closeness.mul(0.5).tanh();  // = 2 sigmoid(closeness) - 1
@@ -107,7 +108,7 @@ class Share {
 Estimate EstimateObjects(const at::Tensor& picture) {
   const at::Tensor floats = picture.scalar_type() == at::kDouble ? picture : picture.to(at::kFloat);
   const std::vector<at::Tensor> masks = Masks(floats).unbind();
-  const at::Tensor &gold_mask = masks[0], &eye = masks[1], &body = masks[2];
+  const at::Tensor &body = masks[0], &eye = masks[1], &gold_mask = masks[2];
   const std::vector<Blob> drawn = BlobsOf({body.add(eye), gold_mask});
   const Blob &agent = drawn[0], &gold = drawn[1];
 
