@@ -69,8 +69,7 @@ std::string PublishedFiles::CountBySmallModel(std::vector<std::string>& override
   overrides.emplace_back("allow_unknown_vocabulary=true");
   return DisplayPath(folder) +
          " has no tokenizer.json: texts have the widths of the tasks' specs here, and their tables are "
-         "counted "
-         "by " +
+         "counted by " +
          DisplayPath(small) + "; medley train needs the file";
 }
 

@@ -55,6 +55,7 @@ constexpr Remedy kRemedies[] = {
     {"core/run/config_change.cc", "medley train CONFIG init_from.run=DIR",
      "Remedied.OfAChangeThatARunCannotTake"},
     {"core/run/input_record.cc", "command = \"medley resume \"", "Remedied.OfAChangedFile"},
+    {"core/run/published_files.cc", "medley train needs the file", kNoRemedy},
     {"core/run/run.cc", "holds no checkpoint yet. Train it first", "Remedied.OfARunWithoutACheckpoint"},
     {"core/run/run_files.cc", "or name it: medley resume", "MovedRun.ARunThatIsOverLearnsWhereItsFilesAre"},
     {"core/run/token_rows.cc", "medley train --allow-new-rows",
