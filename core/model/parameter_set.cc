@@ -143,14 +143,13 @@ at::Tensor Linear::operator()(const at::Tensor& x, const at::Tensor& dropped) co
   return y.view(shape);
 }
 
-std::vector<at::Tensor> Linear::Together(const at::Tensor& x, const std::vector<Dropped>& maps) {
-  std::vector<LinearWeights> plain;
-  for (const auto& [map, dropped] : maps)
-    if (map.rank() == 0) plain.push_back({.weight = map.weight_, .bias = map.bias_});
-  if (plain.size() == maps.size()) return LinearProducts(x, plain);
-  std::vector<at::Tensor> ys;
-  for (const auto& [map, dropped] : maps) ys.push_back(map(x, dropped));
-  return ys;
+std::vector<at::Tensor> Linear::Together(const at::Tensor& x, const std::vector<const Linear*>& maps) {
+  std::vector<LinearWeights> weights;
+  for (const Linear* map : maps) {
+    if (!x.is_cuda() || map->adapter_.a.defined()) return {};
+    weights.push_back({.weight = map->weight_, .bias = map->bias_});
+  }
+  return LinearProducts(x, weights);
 }
 
 LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)

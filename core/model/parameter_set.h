@@ -96,9 +96,9 @@ class Linear {
   at::Tensor operator()(const at::Tensor& x) const { return (*this)(x, x); }
   // `dropped`: what the adapter gets instead of x.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& dropped) const;
-  // Several of one x, each with what its adapter gets.
-  using Dropped = std::pair<const Linear&, at::Tensor>;
-  static std::vector<at::Tensor> Together(const at::Tensor& x, const std::vector<Dropped>& maps);
+  // Several of one x at once, where that gains something: on a GPU, without adapters. Else nothing comes
+  // back, and each is for itself, so that one's result need not wait for the others'.
+  static std::vector<at::Tensor> Together(const at::Tensor& x, const std::vector<const Linear*>& maps);
 
   bool trains_weight() const { return weight_.requires_grad(); }
   // The rank of its adapter; 0 without one.

@@ -54,25 +54,25 @@ at::Tensor LeafProduct(const at::Tensor& leaf, const at::Tensor& a, const at::Te
 }
 
 // Linear maps of the same lines, of parameters. `tensors`: x, and each map's weight and, where `biased`,
-// bias.
+// bias: autograd takes no undefined tensor.
 class LeafLinears : public torch::autograd::Function<LeafLinears> {
  public:
   static variable_list forward(AutogradContext* context, at::TensorList tensors,
                                const std::vector<bool>& biased) {
     const at::Tensor &x = tensors.front(), lines = Lines(x);
     std::vector<std::int64_t> shape = x.sizes().vec();
-    variable_list kept = {lines}, ys;
-    c10::List<at::Tensor> leaves;
+    variable_list kept = {lines}, leaves, ys;
     std::size_t next = 1;
     for (const bool has_bias : biased) {
       const at::Tensor &weight = tensors[next++], bias = has_bias ? tensors[next++] : at::Tensor();
-      ys.push_back(has_bias ? at::linear(lines, weight, bias) : at::linear(lines, weight));
+      const at::Tensor y = has_bias ? at::linear(lines, weight, bias) : at::linear(lines, weight);
       shape.back() = weight.size(0);
-      ys.back() = at::_unsafe_view(ys.back(), shape);  // no view: what is returned may be changed in place
+      ys.push_back(at::_unsafe_view(y, shape));  // no view: what is returned may be changed in place
       kept.push_back(x.requires_grad() ? weight : at::Tensor());
       leaves.push_back(weight), leaves.push_back(bias);
     }
     context->save_for_backward(std::move(kept));
+    context->set_materialize_grads(false);
     context->saved_data["leaves"] = std::move(leaves);
     context->saved_data["shape"] = x.sizes();
     return ys;
@@ -85,16 +85,17 @@ class LeafLinears : public torch::autograd::Function<LeafLinears> {
     at::Tensor of_x;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const at::Tensor &weight = leaves[2 * i], &bias = leaves[2 * i + 1];
-      const bool is_used = gradients[i].defined();
-      const at::Tensor lines = is_used ? Lines(gradients[i]) : at::Tensor();
-      if (is_used && saved[1 + i].defined())
-        of_x.defined() ? of_x.addmm_(lines, saved[1 + i]) : of_x = at::mm(lines, saved[1 + i]);
-      found.push_back(is_used && weight.requires_grad() ? LeafProduct(weight, lines.t(), saved[0])
-                                                        : at::Tensor());
-      if (!bias.defined()) continue;
-      found.push_back(is_used && bias.requires_grad()
-                          ? HandOver(bias, lines.sum(0, /*keepdim=*/false, AtLeastFloat(lines.scalar_type())))
-                          : at::Tensor());
+      at::Tensor of_weight, of_bias;
+      if (gradients[i].defined()) {
+        const at::Tensor lines = Lines(gradients[i]);
+        if (saved[1 + i].defined())
+          of_x.defined() ? of_x.addmm_(lines, saved[1 + i]) : of_x = at::mm(lines, saved[1 + i]);
+        if (weight.requires_grad()) of_weight = LeafProduct(weight, lines.t(), saved[0]);
+        if (bias.defined() && bias.requires_grad())
+          of_bias = HandOver(bias, lines.sum(0, /*keepdim=*/false, AtLeastFloat(lines.scalar_type())));
+      }
+      found.push_back(of_weight);
+      if (bias.defined()) found.push_back(of_bias);
     }
     if (of_x.defined()) found[0] = of_x.view(context->saved_data["shape"].toIntVector());
     found.emplace_back();  // of `biased`
@@ -137,25 +138,21 @@ class WideMatmul : public torch::autograd::Function<WideMatmul> {
 bool GoesWide(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kHalf; }
 
 at::Tensor LinearProduct(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return LinearProducts(x, {{.weight = weight, .bias = bias}}).front();
+  if (x.is_cuda())
+    if (auto made = LinearProducts(x, {{.weight = weight, .bias = bias}}); !made.empty()) return made.front();
+  const std::optional<at::Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
+  return GoesWide(x) ? WideLinear::apply(x, weight, added) : at::linear(x, weight, added);
 }
 
 std::vector<at::Tensor> LinearProducts(const at::Tensor& x, const std::vector<LinearWeights>& maps) {
-  if (AreTrainedOnGpu(x, maps)) {
-    variable_list tensors = {x};
-    std::vector<bool> biased;
-    for (const auto& [weight, bias] : maps) {
-      tensors.push_back(weight), biased.push_back(bias.defined());
-      if (bias.defined()) tensors.push_back(bias);
-    }
-    return LeafLinears::apply(at::TensorList(tensors), biased);  // of a vector apply would see no tensors
-  }
-  std::vector<at::Tensor> ys;
+  if (!AreTrainedOnGpu(x, maps)) return {};
+  variable_list tensors = {x};
+  std::vector<bool> biased;
   for (const auto& [weight, bias] : maps) {
-    const std::optional<at::Tensor> added = bias.defined() ? std::optional(bias) : std::nullopt;
-    ys.push_back(GoesWide(x) ? WideLinear::apply(x, weight, added) : at::linear(x, weight, added));
+    tensors.push_back(weight), biased.push_back(bias.defined());
+    if (bias.defined()) tensors.push_back(bias);
   }
-  return ys;
+  return LeafLinears::apply(at::TensorList(tensors), biased);  // of a vector apply would see no tensors
 }
 
 at::Tensor MatrixProduct(const at::Tensor& a, const at::Tensor& b) {

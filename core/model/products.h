@@ -14,7 +14,8 @@ bool GoesWide(const at::Tensor& x);
 // at::linear; `bias` may be undefined. On a GPU the gradient of a parameter is in float at least, and what it
 // has had of it is added to by the product itself.
 at::Tensor LinearProduct(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
-// Several of one x, whose gradients at x on a GPU are added up by the products too.
+// Several of one x as one function, which adds up their gradients at x by the products too: of parameters of
+// a GPU that are trained. Elsewhere nothing comes back.
 struct LinearWeights {
   at::Tensor weight, bias;
 };

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/model/blocks/fused.h>
@@ -160,12 +161,16 @@ at::Tensor Language::Attend(std::size_t index, const at::Tensor& x, const TextIn
   // one.
   at::Tensor seen = normed;
   if (text.prefix.defined()) seen = at::cat({RmsNorm(text.prefix, layer.input_norm, epsilon), normed}, 1);
-  std::vector<Linear::Dropped> maps = {{layer.k, drops.k(seen)}, {layer.v, drops.v(seen)}};
-  if (!text.prefix.defined()) maps.emplace_back(layer.q, drops.q(normed));
-  const std::vector<at::Tensor> mapped = Linear::Together(seen, maps);
-  const at::Tensor q = Turned(text.prefix.defined() ? layer.q(normed, drops.q(normed)) : mapped[2],
-                              layer.q_norm, places.query_turns);
-  at::Tensor k = Turned(mapped[0], layer.k_norm, places.key_turns), v = Heads(mapped[1]);
+  std::vector<const Linear*> maps = {&layer.k, &layer.v};
+  if (!text.prefix.defined()) maps.push_back(&layer.q);
+  std::vector<at::Tensor> mapped = Linear::Together(seen, maps);
+  // The i-th of them, kept no longer than needed.
+  const auto map = [&](std::size_t i, const Linear& linear, const at::Tensor& x, const at::Tensor& dropped) {
+    return i < mapped.size() ? std::exchange(mapped[i], {}) : linear(x, dropped);
+  };
+  const at::Tensor q = Turned(map(2, layer.q, normed, drops.q(normed)), layer.q_norm, places.query_turns);
+  at::Tensor k = Turned(map(0, layer.k, seen, drops.k(seen)), layer.k_norm, places.key_turns);
+  at::Tensor v = Heads(map(1, layer.v, seen, drops.v(seen)));
   if (!text.shared.empty()) {
     k = Behind(text.shared[index].keys, k);
     v = Behind(text.shared[index].values, v);
@@ -215,15 +220,17 @@ at::Tensor Language::AttendNext(std::size_t index, const at::Tensor& x, const Ne
 
 at::Tensor Language::FeedForward(const Layer& layer, const at::Tensor& attended, const at::Tensor& residual,
                                  const AdapterDrops& drops, const at::Tensor& row) const {
-  const auto dropped = [&](const Dropout& drop, const at::Tensor& x) {
-    return row.defined() ? drop(x, row) : drop(x);
+  const auto map = [&](const Linear& linear, const Dropout& drop, const at::Tensor& x) {
+    return linear(x, row.defined() ? drop(x, row) : drop(x));
   };
-  const at::Tensor y = residual + layer.o(attended, dropped(drops.o, attended));
+  const at::Tensor y = residual + map(layer.o, drops.o, attended);
   const at::Tensor normed = RmsNorm(y, layer.post_norm, config_.rms_epsilon);
-  const std::vector<at::Tensor> mapped = Linear::Together(
-      normed, {{layer.gate, dropped(drops.gate, normed)}, {layer.up, dropped(drops.up, normed)}});
-  const at::Tensor inside = SwiGlu(mapped[0], mapped[1]);
-  return y + layer.down(inside, dropped(drops.down, inside));
+  std::vector<at::Tensor> both = Linear::Together(normed, {&layer.gate, &layer.up});
+  const at::Tensor inside = both.empty()
+                                ? SwiGlu(map(layer.gate, drops.gate, normed), map(layer.up, drops.up, normed))
+                                : SwiGlu(both[0], both[1]);
+  both.clear();
+  return y + map(layer.down, drops.down, inside);
 }
 
 at::Tensor Language::RunLayer(std::size_t index, const at::Tensor& x, const TextInput& text,
