@@ -1,17 +1,22 @@
 #include <medley/model/model.h>
 
+#include <algorithm>
+
 #include <medley/base/error.h>
 #include <medley/base/suggest.h>
 #include <medley/model/model_context.h>
 
 namespace medley {
 
+const at::Tensor* FindInput(const ModelInputs& inputs, std::string_view name) {
+  const auto found = std::ranges::find(inputs, name, &ModelInput::name);
+  return found == inputs.end() ? nullptr : &found->tensor;
+}
+
 const at::Tensor& InputNamed(const ModelInputs& inputs, std::string_view name) {
+  if (const at::Tensor* found = FindInput(inputs, name)) return *found;
   std::vector<std::string> names;
-  for (const ModelInput& input : inputs) {
-    if (input.name == name) return input.tensor;
-    names.push_back(input.name);
-  }
+  for (const ModelInput& input : inputs) names.push_back(input.name);
   throw Error("the model needs the input '" + std::string(name) + "'; it was handed " + Listed(names));
 }
 

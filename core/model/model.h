@@ -23,7 +23,9 @@ struct ModelInput {
   std::string key;  // two inputs with one key are the same tensor: their encodings may be shared; "": unknown
 };
 using ModelInputs = std::vector<ModelInput>;
-// The tensor of that name; an Error that lists those that were handed in where there is none.
+// The tensor of that name; null where there is none.
+const at::Tensor* FindInput(const ModelInputs& inputs, std::string_view name);
+// An Error that lists those that were handed in where there is none.
 const at::Tensor& InputNamed(const ModelInputs& inputs, std::string_view name);
 using ModelOutputs = std::map<std::string, at::Tensor, std::less<>>;
 using WantedOutputs = std::vector<std::string_view>;

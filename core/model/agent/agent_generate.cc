@@ -100,11 +100,6 @@ class LastStates {
   TextCache cache_;
 };
 
-const at::Tensor* Find(const ModelInputs& inputs, std::string_view name) {
-  const auto found = std::ranges::find(inputs, name, &ModelInput::name);
-  return found == inputs.end() ? nullptr : &found->tensor;
-}
-
 }  // namespace
 
 Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& options,
@@ -114,7 +109,7 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   if (options.decode_image && in.images.empty()) {
     throw Error("the agent cannot decode a picture without an image; the prompt has none");
   }
-  const at::Tensor& tokens = *Find(prompt, "tokens");
+  const at::Tensor& tokens = InputNamed(prompt, "tokens");
   if (tokens.size(1) + options.max_new_tokens > kLongestText) {
     throw InputError("the prompt has " + std::to_string(tokens.size(1)) + " tokens and " +
                      std::to_string(options.max_new_tokens) + " new tokens may follow, a text has at most " +
@@ -135,7 +130,7 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
   for (const ModelInput* image : in.images) whole.push_back(*image);
   whole.push_back({"tokens", texts.tokens().to(language_.device()), ""});
   whole.push_back({"lengths", texts.lengths().to(language_.device()), ""});
-  if (const at::Tensor* seen = Find(prompt, "context_lengths"))
+  if (const at::Tensor* seen = FindInput(prompt, "context_lengths"))
     whole.push_back({"context_lengths", *seen, ""});
   const AgentInputs drawn = AgentInputs::Read(whole, {"image"}, config_, vocabulary_);
   generated.image = ForwardEncoded(drawn, encodings, context).at("image");

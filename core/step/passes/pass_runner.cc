@@ -146,14 +146,10 @@ void RunningPass::Record(const ModelInputs& inputs, const WantedOutputs& wanted)
 }
 
 void RunningPass::KeepLearned(const ModelInputs& inputs) {
-  const auto named = [&](std::string_view name) {
-    const auto found = std::ranges::find(inputs, name, &ModelInput::name);
-    return found == inputs.end() ? at::Tensor() : found->tensor;
-  };
-  const at::Tensor tokens = named("tokens"), positions = named("supervised");
-  if (!tokens.defined() || !positions.defined() || tokens.dim() != 2) return;
-  record_.learned = tokens.flatten().index_select(0, positions);
-  record_.learned_rows = positions.div(tokens.size(1), "floor");
+  const at::Tensor *tokens = FindInput(inputs, "tokens"), *positions = FindInput(inputs, "supervised");
+  if (tokens == nullptr || positions == nullptr || tokens->dim() != 2) return;
+  record_.learned = tokens->flatten().index_select(0, *positions);
+  record_.learned_rows = positions->div(tokens->size(1), "floor");
 }
 
 ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
