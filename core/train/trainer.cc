@@ -476,6 +476,7 @@ std::optional<Trainer::Outcome> Trainer::EvaluateAtStart() {
   evaluation_.Forget();
   evaluation_.SetWasAtStart();
   memory_.SizesChange();
+  if (GoOnInStages()) checkpoints_.SaveAndKeep(step_, {});  // one that lost all of its tasks
   return std::nullopt;
 }
 

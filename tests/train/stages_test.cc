@@ -299,6 +299,24 @@ TEST(Stages, AStageThatADropEmptiedIsPassedThrough) {
                                  "step 2: stage b is passed through"}));
 }
 
+TEST(Stages, AStageThatADropBeforeTheFirstStepEmptiedIsPassedThrough) {
+  const ScratchDirectory scratch;
+  RunConfig config = DroppingConfig();
+  config.eval.at_start = true;
+  const RowHook fails_in_evaluations = [](const RowRange& rows) {
+    if (rows.split == Split::kHeldOut) throw Error("the camera is gone");
+  };
+  const Curriculum curriculum =
+      CurriculumOf({StageOf("a", {{"two", 1}}, Steps(5)), StageOf("b", {{"one", 1}}, Rows(1, "one"))});
+  const Ended ended = TrainStages(scratch / "run", config, curriculum, {{"two", fails_in_evaluations}});
+  EXPECT_EQ(ended.code, ExitCode::kSomethingDropped) << ended.error;
+  std::vector<nlohmann::json> metrics = MetricsOf(scratch / "run");
+  EXPECT_EQ(metrics.front().at("step"), 0);
+  metrics.erase(metrics.begin());
+  EXPECT_EQ(TasksOf(metrics), "one ");
+  EXPECT_TRUE(Says(ended.words, {"step 0: stage a is passed through: all of its tasks were dropped"}));
+}
+
 TEST(Stages, AConditionThatADropEmptiedIsPassedThrough) {
   const ScratchDirectory scratch;
   const Ended ended =
