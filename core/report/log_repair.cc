@@ -23,7 +23,7 @@ struct Readable {
 Readable ReadLines(const fs::path& path, std::int64_t step) {
   Readable found;
   LineReader file(path);
-  std::int64_t last = 0;
+  std::int64_t last = -1;  // 0: what was scored before the first step
   for (std::string line; file.Next(line);) {
     const LogLine read = file.whole() ? ReadLogLine(line) : LogLine();
     const std::int64_t at = read.step;

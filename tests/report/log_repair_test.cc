@@ -62,6 +62,15 @@ TEST(LogRepair, PredictionsBetweenStepsAreTakenOver) {
   EXPECT_EQ(ReadText(scratch / kMetricsLog), saved.substr(saved.find('\n') + 1));
 }
 
+TEST(LogRepair, ScoresBeforeTheFirstStepAreTakenOver) {
+  const ScratchDirectory scratch;
+  const std::string saved = "{\"step\":0,\"eval\":{}}\n" + Lines(1, 4);
+  WriteText(scratch / kMetricsLog, saved + "x" + Line(5));
+  SilentConsole listener;
+  Repair(scratch, MarksOf(saved + Line(5)), listener);
+  EXPECT_EQ(ReadText(scratch / kMetricsLog), saved);
+}
+
 TEST(LogRepair, EveryFlippedBitIsFoundAndTheOldLogIsKeptUnderAName) {
   const std::string saved = Lines(1, 4), text = saved + Line(5);
   for (std::size_t bit = 0; bit < 8 * saved.size(); ++bit) {
