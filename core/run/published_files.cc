@@ -6,14 +6,12 @@
 #include <medley/base/suggest.h>
 #include <medley/base/version.h>
 #include <medley/config/run_config.h>
+#include <medley/weights/pretrained_config.h>
 
 namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kPublishedWeights = "model.safetensors";
-constexpr const char* kPublishedIndex = "model.safetensors.index.json";
 
 bool IsInFolder(const fs::path& file) { return TypeOf(file) != fs::file_type::not_found; }
 
@@ -25,7 +23,7 @@ fs::path PublishedFolderOf(const fs::path& model) {
   for (const auto& member : file.root()->members) {
     if (!member.value.IsObject()) continue;
     const JsonNode* folder = member.value.Find("pretrained");
-    if (folder != nullptr && folder->IsString()) return file.Resolve(*folder);
+    if (folder != nullptr && folder->IsString() && folder->scalar != "") return file.Resolve(*folder);
   }
   return {};
 }
@@ -44,7 +42,7 @@ PublishedFiles PublishedFilesOf(const fs::path& config, const std::vector<std::s
                               (files.folder / "").lexically_normal().parent_path() &&
                           !IsInFolder(run.tokenizer);
   files.lacks_weights =
-      !IsInFolder(files.folder / kPublishedWeights) && !IsInFolder(files.folder / kPublishedIndex);
+      !IsInFolder(files.folder / kPretrainedWeightsFile) && !IsInFolder(files.folder / kPretrainedIndexFile);
   return files;
 } catch (const std::exception&) {
   return {};
@@ -53,10 +51,11 @@ PublishedFiles PublishedFilesOf(const fs::path& config, const std::vector<std::s
 void PublishedFiles::Require() const {
   std::vector<std::string> lacking;
   if (folder.empty()) return;
-  if (!IsInFolder(folder / "config.json")) lacking.emplace_back("config.json");
+  if (!IsInFolder(folder / kPretrainedConfigFile)) lacking.emplace_back(kPretrainedConfigFile);
   if (lacks_tokenizer) lacking.emplace_back("tokenizer.json");
   if (lacks_weights)
-    lacking.push_back(std::string(kPublishedWeights) + " (or " + kPublishedIndex + " and its shards)");
+    lacking.push_back(std::string(kPretrainedWeightsFile) + " (or " + kPretrainedIndexFile +
+                      " and its shards)");
   if (lacking.empty()) return;
   throw InputError(DisplayPath(folder) + ": the published folder that the model begins with lacks " +
                    JoinNames(lacking) + ". Put the published files there (docs/flagship.md)");

@@ -21,6 +21,8 @@ struct PretrainedConfig {
 };
 
 inline constexpr const char* kPretrainedConfigFile = "config.json";
+inline constexpr const char* kPretrainedWeightsFile = "model.safetensors";
+inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.json";
 inline constexpr const char* kGenerationConfigFile = "generation_config.json";
 
 // Reads DIR/config.json of Qwen3, Qwen2 or Llama in the spelling of transformers 5 or of older ones. What it

@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <medley/weights/pretrained_config.h>
 #include <medley/weights/safetensors_file.h>
 
 namespace medley {
 
-inline constexpr const char* kPretrainedWeightsFile = "model.safetensors";
-inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.json";
 // The parameters of a model that are none of its language's, which no other software knows.
 inline constexpr const char* kImageWeightsFile = "medley_image.safetensors";
 
