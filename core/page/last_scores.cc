@@ -56,15 +56,13 @@ const json& ScoresIn(const json& evaluation) {
 }
 
 std::map<std::string, ScoreRecord> ScoresAtStart(const fs::path& run) {
-  LastScores first;
-  const auto take = [&](const json& line) {
-    if (line["step"] != 0 || !At(line, "eval").is_object()) return;
-    for (const auto& [task, score] : line["eval"].items())
-      TakeScore(run / kMetricsLog, 0, task, score, first);
-  };
-  ForEachLine(run / kMetricsLog, DamagedLine::kPassedOver, take, "\"step\":0,");
+  LastScores logged;
+  TakeLogged(run / kMetricsLog, logged);
   std::map<std::string, ScoreRecord> scores;
-  for (const auto& [task, last] : first) scores[task] = last.score;
+  for (const auto& [task, last] : logged) {
+    if (last.step == 0) scores[task] = last.score;
+    if (last.before) scores[task] = *last.before;
+  }
   return scores;
 }
 

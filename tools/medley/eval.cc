@@ -163,12 +163,13 @@ TrainedRun OpenBeginning(const fs::path& config, Console& console, const std::st
   return beginning;
 }
 
-// Beside each score that of the evaluation before the first step, where the run made one.
-LastScores WithBefore(LastScores scores, const fs::path& run) {
-  for (const auto& [task, before] : ScoresAtStart(run))
-    if (const auto found = scores.find(task); found != scores.end() && found->second.step > 0)
-      found->second.before = before;
-  return scores;
+// Beside each score that of the evaluation before the first step, of as many rows.
+void AddBefore(const std::map<std::string, ScoreRecord>& before, LastScores& scores) {
+  for (auto& [task, now] : scores) {
+    const auto found = before.find(task);
+    if (found != before.end() && now.step > 0 && found->second.rows == now.score.rows)
+      now.before = found->second;
+  }
 }
 
 // What was scored, by what, and what came out.
@@ -335,6 +336,9 @@ int RunEval(int argc, char** argv) {
       other.run ? UnlikeTasks(run, *other.run) : std::map<std::string, std::string>();
   for (const auto& [task, why] : unlike)
     console.Warn("'" + Printable(task) + "' is not compared with " + Printable(against) + ": " + why);
+  // The run's own rows; read before hours of scoring, which nothing that is damaged there may cost.
+  const auto before =
+      begins || !overrides.empty() ? std::map<std::string, ScoreRecord>() : ScoresAtStart(directory);
   const Scored scored = ScoreAll(run, tasks, rows, console);
   ordered_json json = ResultsJson(begins ? "config" : "run", directory, trained.step, rows, scored);
   if (trained.averaged) json["averaged"] = true;
@@ -344,7 +348,7 @@ int RunEval(int argc, char** argv) {
     throw Error(scored.Words(), scored.first_code);
   }
   LastScores scores = ScoresAfter(trained.step, scored.scores);
-  if (!begins) scores = WithBefore(std::move(scores), directory);
+  AddBefore(before, scores);
   if (!as_json) PrintScores(scored, scores);
   bool whole = AllHaveScores(scored.scores, console) && scored.failed.empty();
   if (other.run) {
