@@ -23,7 +23,8 @@ fs::path PublishedFolderOf(const fs::path& model) {
   for (const auto& member : file.root()->members) {
     if (!member.value.IsObject()) continue;
     const JsonNode* folder = member.value.Find("pretrained");
-    if (folder != nullptr && folder->IsString() && folder->scalar != "") return file.Resolve(*folder);
+    if (folder != nullptr && folder->IsString() && !folder->scalar.get_ref<const std::string&>().empty())
+      return file.Resolve(*folder);
   }
   return {};
 }
