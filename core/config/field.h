@@ -38,6 +38,7 @@ struct Field {
   std::vector<std::string_view> allowed = {};  // of a string; empty: any
   bool or_number = false;                      // a string that may be written as a number above 0
   bool is_label = false;                       // a string of up to 64 letters, digits and "_-."
+  bool is_share = false;                       // a string as ParseRecomputedLayers reads it
   PathKind path = PathKind::kFile;
   // A run that was trained cannot change it, nor what stands below it; of a task's settings, one that was
   // trained on the task.
@@ -54,6 +55,7 @@ std::string EnumName(Enum value) {
 }
 
 inline constexpr std::string_view kComment = "comment";
+inline constexpr const char* kSharePattern = "^[0-9]{1,4}/[1-9][0-9]{0,3}$";
 inline constexpr const char* kLabelPattern = "^[A-Za-z0-9_.-]{1,64}$";
 bool IsLabel(std::string_view text);
 

@@ -5,6 +5,7 @@
 
 #include <medley/base/files.h>
 #include <medley/base/suggest.h>
+#include <medley/config/mode.h>
 
 namespace medley {
 namespace {
@@ -222,6 +223,12 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
     if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
   } else if (field.or_number && node.scalar.is_number() && node.scalar.get<double>() > 0) {
     value = node.scalar.dump();
+  } else if (field.is_share) {
+    const bool good = node.IsString() && ParseRecomputedLayers(node.scalar.get_ref<const std::string&>());
+    if (Expect(good, node, path,
+               "a part of the layers such as \"14/28\", from \"0/1\" to \"1/1\" and of at most " +
+                   std::to_string(RecomputedLayers::kMost)))
+      value = node.scalar.get<std::string>();
   } else if (field.is_label) {
     const bool good = node.IsString() && IsLabel(node.scalar.get_ref<const std::string&>());
     if (Expect(good, node, path, "a name of 1 to 64 letters, digits, \"_\", \"-\" and \".\""))

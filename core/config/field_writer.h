@@ -221,6 +221,7 @@ class SchemaWriter {
       return {{"allOf", {{{"$ref", "#/definitions/" + std::string(kDefinitionOf<T>)}}}}};
     } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path>) {
       if (field.or_number) return TextOrNumber();
+      if (field.is_share) return {{"type", "string"}, {"pattern", kSharePattern}};
       if (field.is_label) return {{"type", "string"}, {"pattern", kLabelPattern}};
       if (field.allowed.empty()) return {{"type", "string"}, {"minLength", 1}};
       return Words(field.allowed.begin(), field.allowed.end());

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,17 +44,53 @@ std::vector<std::string_view> ModeNames();
 // The mode of that name; nothing where there is none.
 std::optional<Mode> ParseMode(std::string_view name);
 
-// A mode, and activation checkpointing of the model's layers: 0 none, 1 every layer, k every k-th. Their
-// insides are not kept for the backward but computed again, bit for bit.
+// Activation checkpointing: the layers whose insides are not kept for the backward but computed again, bit
+// for bit. Of every `of` layers of a stack `layers`, evenly spread, its first among them: so of every stack
+// the same share, whatever its depth.
+class RecomputedLayers {
+ public:
+  static constexpr int kMost = 1 << 10;
+
+  // 0: none, 1: every layer, k: every k-th. As a number stands for it wherever a way is written.
+  constexpr explicit(false) RecomputedLayers(int every = 0)
+      : layers_(every == 0 ? 0 : 1), of_(every == 0 ? 1 : every) {}
+  constexpr RecomputedLayers(int layers, int of) : layers_(layers), of_(of) {}
+
+  constexpr bool valid() const { return of_ >= 1 && of_ <= kMost && layers_ >= 0 && layers_ <= of_; }
+  constexpr bool any() const { return layers_ > 0; }
+  constexpr double share() const { return 1.0 * layers_ / of_; }
+  constexpr bool Has(int index) const { return std::int64_t{index} * layers_ % of_ < layers_; }
+  // k where that says it: 0 none, 1 every layer, k every k-th.
+  std::optional<int> every() const;
+  // "24/28"
+  std::string Fraction() const { return std::to_string(layers_) + "/" + std::to_string(of_); }
+  int layers() const { return layers_; }
+  int of() const { return of_; }
+
+  // 12 of 14 are 24 of 28: the same layers.
+  friend constexpr bool operator==(const RecomputedLayers& a, const RecomputedLayers& b) {
+    return (a <=> b) == 0;
+  }
+  friend constexpr std::strong_ordering operator<=>(const RecomputedLayers& a, const RecomputedLayers& b) {
+    return std::int64_t{a.layers_} * b.of_ <=> std::int64_t{b.layers_} * a.of_;
+  }
+
+ private:
+  int layers_, of_;
+};
+// Of "24/28"; nothing where it is no fraction from 0 to 1 with at most kMost below the line.
+std::optional<RecomputedLayers> ParseRecomputedLayers(std::string_view fraction);
+
+// How the passes of a draw run, and which layers twice.
 struct Way {
   Mode mode = Mode::kSequential;
-  int recompute_every = 0;
+  RecomputedLayers recomputed{};
 
-  // Words for tables: "sequential", "joint + recompute 2".
+  // Words for tables: "sequential", "joint + recompute 2", "joint + recompute 24/28".
   std::string Words() const;
   bool operator==(const Way&) const = default;
   bool operator<(const Way& other) const {
-    return std::tie(mode, recompute_every) < std::tie(other.mode, other.recompute_every);
+    return std::tie(mode, recomputed) < std::tie(other.mode, other.recomputed);
   }
 };
 

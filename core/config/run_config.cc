@@ -98,7 +98,7 @@ void CheckTogether(ConfigFile& file, const RunConfig& config) {
   CheckPhases(file, config);
   CheckLora(file, config.lora);
   for (const auto& [name, task] : config.tasks) {
-    if (const auto problem = CheckRows(task, config.plan))
+    if (const auto problem = CheckTaskConfig(task, config.plan))
       file.FailAt({"tasks", name, problem->key}, problem->message);
   }
 }
@@ -149,23 +149,39 @@ RunConfig ReadWrittenConfig(const std::filesystem::path& path, const std::vector
   return ReadOverridden(path, overrides, /*leaves_paths=*/true);
 }
 
-std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan) {
+std::optional<TaskProblem> CheckTaskConfig(const TaskConfig& task, bool plan) {
   if (task.rows == 0 && task.micro_rows > 0)
-    return RowsProblem{"micro_rows",
+    return TaskProblem{"micro_rows",
                        "with \"rows\": \"auto\" all rows of a draw run in one forward; leave it out"};
   if (task.rows == 0 && !plan)
-    return RowsProblem{"rows", "\"auto\" needs the planner; set \"plan\": true, or give a number of rows"};
+    return TaskProblem{"rows", "\"auto\" needs the planner; set \"plan\": true, or give a number of rows"};
   if (task.micro_rows > task.rows)
-    return RowsProblem{"micro_rows", "expected at most the draw's " + std::to_string(task.rows) +
+    return TaskProblem{"micro_rows", "expected at most the draw's " + std::to_string(task.rows) +
                                          " rows, found " + std::to_string(task.micro_rows)};
+  if (!task.recompute_layers.empty() && task.recompute_every >= 0)
+    return TaskProblem{"recompute_every", "says the same as recompute_layers, which is \"" +
+                                              task.recompute_layers + "\"; leave one of the two out"};
   return std::nullopt;
+}
+
+std::optional<RecomputedLayers> PinnedLayers(const TaskConfig& config) {
+  if (!config.recompute_layers.empty()) return ParseRecomputedLayers(config.recompute_layers);
+  if (config.recompute_every < 0) return std::nullopt;
+  return RecomputedLayers(static_cast<int>(config.recompute_every));
+}
+
+std::string RecomputeAll(const TaskConfig& config) {
+  return config.recompute_layers.empty() ? "recompute_every=1" : "recompute_layers=1/1";
 }
 
 TaskConfig Changed(TaskConfig config, const TaskChange& change) {
   config.rows = change.rows.value_or(config.rows);
   config.micro_rows = change.micro_rows.value_or(config.micro_rows);
   config.mode = change.mode.value_or(config.mode);
-  config.recompute_every = change.recompute_every.value_or(config.recompute_every);
+  if (change.recompute_layers || change.recompute_every) {  // each takes the other's place
+    config.recompute_layers = change.recompute_layers.value_or("");
+    config.recompute_every = change.recompute_every.value_or(-1);
+  }
   for (const auto& [option, value] : change.options) config.options[option] = value;
   for (const auto& [term, weight] : change.terms) config.terms[term] = weight;
   return config;

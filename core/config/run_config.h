@@ -283,11 +283,11 @@ RunConfig ReadWrittenConfig(const std::filesystem::path& file,
 void ReadConfig(ConfigFile& file, RunConfig& config);
 // Reports settings without effect, of a run that begins: older medleys accepted them.
 void CheckEffects(ConfigFile& file, const RunConfig& config);
-// What rows and micro_rows of a task contradict, with the key: {"micro_rows", "expected at most ..."}.
-struct RowsProblem {
+// What settings of a task's execution contradict, with the key: {"micro_rows", "expected at most ..."}.
+struct TaskProblem {
   std::string key, message;
 };
-std::optional<RowsProblem> CheckRows(const TaskConfig& task, bool plan);
+std::optional<TaskProblem> CheckTaskConfig(const TaskConfig& task, bool plan);
 // The config with every default filled in, as saved with a run. Reading it again gives the same.
 nlohmann::ordered_json ToJson(const RunConfig& config);
 // The keys that a run which was trained on these tasks cannot change, nor those below them: "seed",

@@ -15,20 +15,27 @@ struct TaskConfig {
   std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
   // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
   // none.
-  std::int64_t micro_rows = 0;        // rows of one forward; 0: not given
-  std::string mode;                   // a ModeName; "": not given
-  std::int64_t recompute_every = -1;  // activation checkpointing: 0 none, k every k-th layer; < 0: not given
+  std::int64_t micro_rows = 0;  // rows of one forward; 0: not given
+  std::string mode;             // a ModeName; "": not given
+  // Activation checkpointing, by one of the two.
+  std::string recompute_layers;       // a fraction of every stack's layers, "24/28"; "": not given
+  std::int64_t recompute_every = -1;  // 0 none, k every k-th layer; < 0: not given
   std::string variant = "default";
   OptionValues options;                              // paths are absolute once the spec was asked (CheckTask)
   std::map<std::string, double, std::less<>> terms;  // weights of loss terms
 
   friend bool operator==(const TaskConfig&, const TaskConfig&) = default;
 };
+// What the config pins of the layers that are computed again; nothing: it is open.
+std::optional<RecomputedLayers> PinnedLayers(const TaskConfig& config);
+// An override with which all layers are, beside what the config names: "recompute_every=1".
+std::string RecomputeAll(const TaskConfig& config);
 
 // What a stage changes of a task's settings; what it does not name stays.
 struct TaskChange {
   std::optional<std::int64_t> rows, micro_rows;
   std::optional<std::string> mode;
+  std::optional<std::string> recompute_layers;
   std::optional<std::int64_t> recompute_every;
   OptionValues options;
   std::map<std::string, double, std::less<>> terms;
@@ -58,13 +65,21 @@ void FieldsOfExecution(Visitor& visit, Settings& c) {
                          "or joint where something is carried",
                  .omit_default = true,
                  .allowed = ModeNames()});
-  visit(c.recompute_every,
-        {.name = "recompute_every",
-         .help = "Layers whose insides are computed again instead of kept for the backward: every layer (1), "
-                 "every k-th (k), none (0). Not given: the planner chooses, without a plan none",
+  visit(c.recompute_layers,
+        {.name = "recompute_layers",
+         .help = "The part of the layers whose insides are computed again instead of kept for the backward, "
+                 "evenly spread, of every stack of the model the same share: \"24/28\" is 24 of 28, \"0/1\" "
+                 "none. Not given: the planner chooses, without a plan none",
          .omit_default = true,
-         .low = 0,
-         .high = 1 << 10});
+         .is_share = true});
+  visit(
+      c.recompute_every,
+      {.name = "recompute_every",
+       .help = "The same by a number: every layer (1), every k-th (k), none (0). Only one of the two may be "
+               "given",
+       .omit_default = true,
+       .low = 0,
+       .high = 1 << 10});
 }
 
 template <typename Visitor, typename Settings>

@@ -79,7 +79,7 @@ void Fields(Visitor& visit, Stage& c) {
          .help = "reset: the optimizer's moments, counts of updates and trend begin anew with the stage"});
   visit(c.set, {.name = "set",
                 .help = "Of the run config, while the stage lasts: tasks.NAME. and rows, micro_rows, mode, "
-                        "recompute_every, terms.NAME or options.NAME",
+                        "recompute_layers, terms.NAME or options.NAME",
                 .omit_default = true});
   visit(c.keep, {.name = "keep", .help = "Its last checkpoint is never removed"});
   visit(c.eval_every,

@@ -28,7 +28,7 @@ double ShareOfEvaluation(const Estimate& estimate, const Estimate::Recommendatio
 
 bool RepeatsMore(const Way& way, const Way& configured) {
   return (TraitsOf(way.mode).repeats_makers && !TraitsOf(configured.mode).repeats_makers) ||
-         way.recompute_every > configured.recompute_every;
+         way.recomputed > configured.recomputed;
 }
 
 std::string Label(const TaskAdvice& task, const NamesOfForms& names) {
@@ -109,7 +109,7 @@ ordered_json ToJson(const Advice& advice) {
     tasks.push_back({{"task", task.form.text()},
                      {"variant", task.variant},
                      {"mode", ModeName(task.way.mode)},
-                     {"recompute_every", task.way.recompute_every},
+                     RecomputedMember(task.way.recomputed),
                      {"rows", task.best.rows.rows},
                      {"accumulation", task.best.rows.steps},
                      {"peak", task.best.peak},

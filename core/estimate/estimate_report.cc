@@ -124,7 +124,7 @@ ordered_json ToJson(const std::vector<TaskFigures>& tasks) {
     json.push_back({{"task", task.form.text()},
                     {"variant", task.variant},
                     {"mode", ModeName(task.way.mode)},
-                    {"recompute_every", task.way.recompute_every},
+                    RecomputedMember(task.way.recomputed),
                     {"rows", task.rows},
                     {"rows_are_auto", task.is_auto},
                     {"micro_rows", task.micro_rows},

@@ -145,7 +145,7 @@ nlohmann::ordered_json ToJson(const std::vector<GpuFit>& fits) {
       tasks.push_back({{"task", task.form.text()}, {"room", task.room}});
       if (task.room < 0) continue;  // not one row fits
       tasks.back().update({{"mode", ModeName(task.way.mode)},
-                           {"recompute_every", task.way.recompute_every},
+                           RecomputedMember(task.way.recomputed),
                            {"rows", task.rows},
                            {"rows_of_a_forward", task.forwards.rows},
                            {"forwards", task.forwards.steps}});

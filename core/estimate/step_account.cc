@@ -12,8 +12,7 @@ void StepAccount::BeginWithGradients(std::int64_t bytes) {
 
 StepAccount::Live StepAccount::Forward(ForwardPart part, bool with_graph) {
   Live live{.part = std::move(part), .dropped = false};
-  live.dropped =
-      with_graph && recompute_every_ > 0 && live.part.layer >= 0 && live.part.layer % recompute_every_ == 0;
+  live.dropped = with_graph && live.part.layer >= 0 && recomputed_.Has(live.part.layer);
   if (live.dropped) Touch(live.part.kept + live.part.forward);
   Hold(live, +1);
   if (!live.dropped) Touch(live.part.forward);

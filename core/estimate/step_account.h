@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/report/memory_ledger.h>
 
@@ -21,9 +22,8 @@ class StepAccount {
   };
   using Graph = std::vector<Live>;
 
-  // `recompute_every`: see Way.
-  StepAccount(const MemoryLedger& floor, std::int64_t recompute_every)
-      : recompute_every_(recompute_every), now_(floor), peak_(floor) {}
+  StepAccount(const MemoryLedger& floor, const RecomputedLayers& recomputed)
+      : recomputed_(recomputed), now_(floor), peak_(floor) {}
 
   // Everything that is trained has a gradient already, so many bytes together.
   void BeginWithGradients(std::int64_t bytes);
@@ -50,7 +50,7 @@ class StepAccount {
   void Hold(const Live& live, std::int64_t sign);
   void RunAgain(Graph& graph);
 
-  std::int64_t recompute_every_;
+  RecomputedLayers recomputed_;
   bool all_made_ = false;
   std::set<std::string> made_;  // parameters that have a gradient, where not all have
   MemoryLedger now_, peak_;

@@ -34,7 +34,7 @@ ForwardShape ForwardOf(const PassShape& pass, const ModelSpec& spec, std::int64_
 class Walk {
  public:
   Walk(const Model& model, const TaskShape& task, const StepSetting& setting, const MemoryLedger& floor)
-      : model_(model), task_(task), setting_(setting), account_(floor, setting.way.recompute_every) {
+      : model_(model), task_(task), setting_(setting), account_(floor, setting.way.recomputed) {
     if (!setting.on_gpu)
       products_ = setting.any_cpu ? LargestWorkspaceOf(model.parameters()) : WorkspaceOf(model.parameters());
     for (const PassShape& pass : task.passes) {
@@ -96,7 +96,7 @@ class Walk {
       graph.insert(std::prev(graph.end()), Waiting(ReadAfter(i, pass.carries)));
     }
     // A layer that runs again needs what it saw.
-    const std::int64_t seen_again = setting_.way.recompute_every > 0 ? shared_bytes_ : 0;
+    const std::int64_t seen_again = setting_.way.recomputed.any() ? shared_bytes_ : 0;
     account_.AddActivations(seen_again - std::exchange(shared_bytes_, 0));
     account_.Backward(std::move(graph));
     account_.AddActivations(-seen_again);

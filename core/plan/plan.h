@@ -26,7 +26,7 @@ struct TaskRequest {
   // Pinned by the config; the planner chooses what is not.
   std::int64_t micro_rows = 0;
   std::optional<Mode> mode{};
-  std::optional<int> recompute_every{};
+  std::optional<RecomputedLayers> recomputed{};
   std::int64_t parts = 1;  // that a draw's rows are divided into, of which this is one: see PartsOf
   std::int64_t whole = 1;  // times the rows that are planned a draw has, which may wait here whole
 };

@@ -27,10 +27,10 @@ class Change {
       if (const auto choice = planner_.For(other).Choose(room_))
         return key + "mode=" + std::string(ModeName(choice->mode->way.mode));
     }
-    if (request_.recompute_every && *request_.recompute_every != 1) {
+    if (request_.recomputed && *request_.recomputed != RecomputedLayers(1)) {
       TaskRequest other = request_;
-      other.recompute_every = 1;
-      if (Fits(other)) return key + "recompute_every=1";
+      other.recomputed = 1;
+      if (Fits(other)) return key + RecomputeAll(request_.form.settings);
     }
     return "";
   }
@@ -74,7 +74,11 @@ std::string Pins(const TaskRequest& request) {
   std::string text;
   const auto add = [&](const std::string& pin) { text += (text.empty() ? "" : ", ") + pin; };
   if (request.mode) add("mode \"" + std::string(ModeName(*request.mode)) + "\"");
-  if (request.recompute_every) add("recompute_every " + std::to_string(*request.recompute_every));
+  if (request.recomputed) {
+    const std::optional<int> every = request.recomputed->every();
+    add(every ? "recompute_every " + std::to_string(*every)
+              : "recompute_layers \"" + request.recomputed->Fraction() + "\"");
+  }
   if (request.micro_rows > 0) add("micro_rows " + std::to_string(request.micro_rows));
   return text.empty() ? "" : " with " + text;
 }

@@ -20,7 +20,7 @@ ordered_json ToJson(const Plan& plan, const PlannedTask& entry) {
                        {"variant", entry.variant},
                        {"passes", entry.passes},
                        {"mode", ModeName(entry.way.mode)},
-                       {"recompute_every", entry.way.recompute_every},
+                       RecomputedMember(entry.way.recomputed),
                        {"rows", entry.rows},
                        {"micro_rows", entry.micro_rows},
                        {"predicted_peak", entry.predicted_peak},
@@ -39,12 +39,10 @@ ordered_json ToJson(const Plan& plan, const PlannedTask& entry) {
 }
 
 PlannedTask EntryOf(const ordered_json& json) {
-  const auto mode = ParseMode(json.at("mode").get<std::string>());
-  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
   PlannedTask entry{.form = FormId(json.at("task").get<std::string>()),
                     .variant = json.at("variant").get<std::string>(),
                     .passes = CountOf(json, "passes", 1),
-                    .way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, 1 << 10))},
+                    .way = WayOf(json),
                     .rows = CountOf(json, "rows", 1, kMostDrawRows),
                     .micro_rows = CountOf(json, "micro_rows", 1),
                     .predicted_peak = CountOf(json, "predicted_peak"),

@@ -1,5 +1,7 @@
 #include <medley/plan/plan_request.h>
 
+#include <algorithm>
+
 #include <medley/plan/profile_key.h>
 
 namespace medley {
@@ -26,9 +28,7 @@ TaskRequest RequestOf(const Form& form, const VariantInfo& variant) {
           .rows = settings.rows,
           .micro_rows = settings.micro_rows,
           .mode = ParseMode(settings.mode),
-          .recompute_every = settings.recompute_every < 0
-                                 ? std::nullopt
-                                 : std::optional(static_cast<int>(settings.recompute_every))};
+          .recomputed = PinnedLayers(settings)};
 }
 
 PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64_t budget) {
@@ -50,7 +50,7 @@ nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, 
     tasks[request.form.id.text()] = {{"rows", request.rows},
                                      {"micro_rows", request.micro_rows},
                                      {"mode", request.mode ? ModeName(*request.mode) : ""},
-                                     {"recompute_every", request.recompute_every.value_or(-1)},
+                                     RecomputedMember(request.recomputed),
                                      {"key", TaskProfileKey(host, request.form)}};
   }
   return {{"budget", budget},
@@ -61,11 +61,12 @@ nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, 
 }
 
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant) {
-  std::vector<int> every{0, 1};
-  if (request.recompute_every.value_or(0) > 1) every.push_back(*request.recompute_every);
+  std::vector<RecomputedLayers> layers{0, 1};
+  const RecomputedLayers pinned = request.recomputed.value_or(0);
+  if (std::ranges::find(layers, pinned) == layers.end()) layers.push_back(pinned);
   std::vector<Way> ways;
-  for (const int k : every) {
-    for (const Mode mode : ModesOf(request, variant)) ways.push_back({mode, k});
+  for (const RecomputedLayers& recomputed : layers) {
+    for (const Mode mode : ModesOf(request, variant)) ways.push_back({mode, recomputed});
   }
   return ways;
 }
@@ -74,7 +75,7 @@ std::vector<Way> CheapestWays(const TaskRequest& request, const VariantInfo& var
   std::vector<Way> ways;
   for (const Mode mode : ModesOf(request, variant)) {
     const bool wanted = request.mode ? mode == *request.mode : !TraitsOf(mode).repeats_makers;
-    if (wanted) ways.push_back({mode, request.recompute_every.value_or(0)});
+    if (wanted) ways.push_back({mode, request.recomputed.value_or(0)});
   }
   return ways;
 }

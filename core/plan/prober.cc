@@ -34,8 +34,8 @@ class LiftedBudget {
 
 std::string Words(const LoadedTask& task, const Execution& plan, std::int64_t rows) {
   return "measuring task '" + task.info().name + "' (mode " + std::string(ModeName(plan.way.mode)) +
-         (plan.way.recompute_every > 0 ? ", recompute_every " + std::to_string(plan.way.recompute_every)
-                                       : "") +
+         (plan.way.recomputed.any() ? ", " + plan.way.recomputed.Fraction() + " of the layers recomputed"
+                                    : "") +
          ", " + std::to_string(rows) + " rows): ";
 }
 

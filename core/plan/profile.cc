@@ -17,7 +17,6 @@ using nlohmann::ordered_json;
 constexpr int kProfileFormat = 1;
 constexpr std::int64_t kMostProbedRows = std::int64_t{1} << 40;  // as Prober's
 constexpr std::int64_t kMostOfARow = std::int64_t{1} << 40;
-constexpr std::int64_t kMostLayers = 1 << 10;  // of recompute_every, as the run config's
 
 ordered_json ToJson(const std::vector<Probe>& probes) {
   ordered_json list = ordered_json::array();
@@ -32,7 +31,7 @@ ordered_json ToJson(const ModeProfile& mode) {
   for (const CountedWork& one : mode.work)
     work.push_back({{"rows", one.rows}, {"operations", one.operations}});
   return {{"mode", ModeName(mode.way.mode)},
-          {"recompute_every", mode.way.recompute_every},
+          RecomputedMember(mode.way.recomputed),
           {"whole", ToJson(mode.whole)},
           {"pieces", ToJson(mode.pieces)},
           {"times", times},
@@ -107,9 +106,7 @@ void AddDetails(const ordered_json& json, ModeProfile& profile) {
 }
 
 ModeProfile ModeOf(const ordered_json& json) {
-  const auto mode = ParseMode(json.at("mode").get<std::string>());
-  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
-  ModeProfile profile{.way = {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, kMostLayers))},
+  ModeProfile profile{.way = WayOf(json),
                       .whole = ProbesOf(json, "whole"),
                       .pieces = ProbesOf(json, "pieces"),
                       .times = TimesOf(json),
@@ -176,6 +173,22 @@ std::string Value(const ordered_json& key, const std::string& name) {
 }
 
 }  // namespace
+
+std::pair<std::string, ordered_json> RecomputedMember(const std::optional<RecomputedLayers>& recomputed) {
+  if (!recomputed) return {"recompute_every", -1};
+  if (const std::optional<int> every = recomputed->every()) return {"recompute_every", *every};
+  return {"recompute_layers", recomputed->Fraction()};
+}
+
+Way WayOf(const ordered_json& json) {
+  const auto mode = ParseMode(json.at("mode").get<std::string>());
+  if (!mode) throw std::out_of_range("mode is " + json.at("mode").dump());
+  if (!json.contains("recompute_layers"))
+    return {*mode, static_cast<int>(CountOf(json, "recompute_every", 0, RecomputedLayers::kMost))};
+  const auto layers = ParseRecomputedLayers(json.at("recompute_layers").get<std::string>());
+  if (!layers) throw std::out_of_range("recompute_layers is " + json.at("recompute_layers").dump());
+  return {*mode, *layers};
+}
 
 double ModeProfile::Milliseconds(std::int64_t rows) const {
   return ByLines(times, rows, [](const StepTime& time) { return time.milliseconds; });

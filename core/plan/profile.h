@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/config/mode.h>
@@ -70,6 +72,13 @@ struct Profile {
   std::int64_t gradients = 0;           // of all trained parameters
   std::map<FormId, TaskProfile> tasks;  // by form
 };
+
+// A member of a JSON object: "recompute_every" where a number says it (-1: nothing is pinned), else
+// "recompute_layers".
+std::pair<std::string, nlohmann::ordered_json> RecomputedMember(
+    const std::optional<RecomputedLayers>& recomputed);
+// Of an object that has "mode" and such a member; std::out_of_range where they are wrong.
+Way WayOf(const nlohmann::ordered_json& json);
 
 // profile.json. Reading throws an InputError that names the file where it is no profile.
 nlohmann::ordered_json ToJson(const Profile& profile);

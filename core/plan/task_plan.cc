@@ -29,7 +29,7 @@ TaskPlanner TaskPlanner::For(const TaskRequest& request) const {
 
 bool TaskPlanner::Admits(const ModeProfile& mode) const {
   return mode.measured() && (!request_.mode || *request_.mode == mode.way.mode) &&
-         (!request_.recompute_every || *request_.recompute_every == mode.way.recompute_every);
+         (!request_.recomputed || *request_.recomputed == mode.way.recomputed);
 }
 
 Choice TaskPlanner::Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const {
@@ -94,8 +94,7 @@ std::optional<Choice> TaskPlanner::In(const ModeProfile& mode, std::int64_t room
 // it would the plan and the bits of the result.
 double TaskPlanner::Forwards(const ModeProfile& mode) const {
   const double passes = static_cast<double>(std::max<std::int64_t>(1, request_.passes));
-  return static_cast<double>(mode.forwards) / passes +
-         (mode.way.recompute_every > 0 ? 1.0 / mode.way.recompute_every : 0.0);
+  return static_cast<double>(mode.forwards) / passes + mode.way.recomputed.share();
 }
 
 bool TaskPlanner::IsPreferred(const ModeProfile& a, const ModeProfile& b) const {

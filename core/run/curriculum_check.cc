@@ -129,7 +129,7 @@ void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t num
     }
     TaskConfig changed = Changed(forms.Own(name).settings, change);
     CheckTask(*task, changed, report);
-    if (const auto problem = CheckRows(changed, plan)) report.FailAt({problem->key}, problem->message);
+    if (const auto problem = CheckTaskConfig(changed, plan)) report.FailAt({problem->key}, problem->message);
   }
 }
 

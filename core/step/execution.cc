@@ -24,9 +24,8 @@ double TermWeight(const Execution& execution, const TermInfo& term) {
 }
 
 Execution ExecutionOf(const TaskConfig& config, const VariantInfo& variant) {
-  const std::int64_t every = std::max<std::int64_t>(0, config.recompute_every);
   return {.way = {.mode = ParseMode(config.mode).value_or(DefaultMode(variant)),
-                  .recompute_every = static_cast<int>(every)},
+                  .recomputed = PinnedLayers(config).value_or(RecomputedLayers())},
           .micro_rows = config.micro_rows,
           .term_weights = config.terms};
 }

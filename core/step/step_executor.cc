@@ -29,10 +29,9 @@ void CheckPiece(const Piece& piece) {
     throw InputError(key + ": " + problems.front().message + " (variant '" + piece.task->variant().name +
                      "')");
   }
-  if (execution.way.recompute_every < 0) {
-    throw InputError(task + ".recompute_every: expected at least 0, found " +
-                     std::to_string(execution.way.recompute_every));
-  }
+  if (!execution.way.recomputed.valid())
+    throw InputError(task + ".recompute_layers: expected a part of the layers, found " +
+                     execution.way.recomputed.Fraction());
 }
 
 void CountItems(const Piece& piece, TaskLosses& losses) {

@@ -71,10 +71,11 @@ Batch Sample(const LoadedTask& task, const RowRange& rows);
 Findings Contract(LoadedTask& task, const Model& model, std::vector<std::string>* not_judged = nullptr);
 
 struct GradientSetting {
-  std::int64_t rows = 5;                           // of a draw
-  std::vector<Mode> modes{};                       // none: all that are legal
-  std::vector<std::int64_t> micro_rows{0, 1, 2};   // of a forward; 0: all
-  std::vector<int> recompute_every{1, 2};          // beside 0: no layer is run again
+  std::int64_t rows = 5;                          // of a draw
+  std::vector<Mode> modes{};                      // none: all that are legal
+  std::vector<std::int64_t> micro_rows{0, 1, 2};  // of a forward; 0: all
+  // Beside none: layers that are run again.
+  std::vector<RecomputedLayers> recomputed{1, {2, 3}};
   bool in_float = true;                            // beside float64
   std::vector<std::string>* not_judged = nullptr;  // as Contract's
 };

@@ -73,9 +73,8 @@ class GradientCheck {
     std::int64_t positive = 0;  // ReLUs
   };
 
-  Found GradientOf(const Batch& rows, const DrawWay& way, int recompute_every = 0) {
-    const Execution plan{
-        .way = {way.mode, recompute_every}, .micro_rows = way.micro_rows, .term_weights = {}};
+  Found GradientOf(const Batch& rows, const DrawWay& way, const RecomputedLayers& recomputed = 0) {
+    const Execution plan{.way = {way.mode, recomputed}, .micro_rows = way.micro_rows, .term_weights = {}};
     const PositiveRelus relus;
     executor_.Run({{.task = &task_, .batch = &rows, .execution = &plan}});
     return {.gradient = TakeGradient(model_), .positive = relus.count()};
@@ -123,9 +122,9 @@ class GradientCheck {
       Find(way, "the gradient is " + Number(distance) + " of its norm away from joint's, at most " +
                     Number(most) + " is rounding");
     }
-    for (const int every : setting_.recompute_every) {
-      if (SameBits(GradientOf(rows, way, every).gradient, found)) continue;
-      Find(way, "another gradient where every " + std::to_string(every) + ". layer is run again");
+    for (const RecomputedLayers& layers : setting_.recomputed) {
+      if (SameBits(GradientOf(rows, way, layers).gradient, found)) continue;
+      Find(way, "another gradient where " + layers.Fraction() + " of the layers are run again");
     }
   }
 

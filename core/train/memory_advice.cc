@@ -56,9 +56,9 @@ class Search {
       overrides = key_ + "mode=" + std::string(ModeName(smallest));
       if (fits_(least_)) return overrides;
     }
-    if (way.recompute_every != 1) {
-      way.recompute_every = 1;
-      overrides += (overrides.empty() ? "" : " ") + key_ + "recompute_every=1";
+    if (way.recomputed != RecomputedLayers(1)) {
+      way.recomputed = 1;
+      overrides += (overrides.empty() ? "" : " ") + key_ + RecomputeAll(draw_.form.settings);
       if (fits_(least_)) return overrides;
     }
     way = draw_.execution.way;

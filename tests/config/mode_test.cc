@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 namespace medley {
 namespace {
@@ -43,12 +44,53 @@ TEST(Ways, HaveWordsForTables) {
   EXPECT_EQ(Way{}.Words(), "sequential");
   EXPECT_EQ((Way{Mode::kJoint, 2}.Words()), "joint + recompute 2");
   EXPECT_EQ((Way{Mode::kTwoStage, 1}.Words()), "two_stage + recompute 1");
+  EXPECT_EQ((Way{Mode::kJoint, {24, 28}}.Words()), "joint + recompute 24/28");
+  EXPECT_EQ((Way{Mode::kJoint, {14, 28}}.Words()), "joint + recompute 2");
 }
 
 TEST(Ways, AreOrderedByModeAndThenByWhatIsRecomputed) {
   EXPECT_EQ((Way{Mode::kJoint, 1}), (Way{Mode::kJoint, 1}));
-  EXPECT_LT((Way{Mode::kJoint, 1}), (Way{Mode::kJoint, 2}));
-  EXPECT_LT((Way{Mode::kJoint, 2}), (Way{Mode::kSequential, 0}));
+  EXPECT_LT((Way{Mode::kJoint, 2}), (Way{Mode::kJoint, 1}));
+  EXPECT_LT((Way{Mode::kJoint, 1}), (Way{Mode::kSequential, 0}));
+}
+
+TEST(RecomputedLayers, OfANumberAreEveryKthFromTheFirst) {
+  for (int k = 1; k <= 9; ++k) {
+    const RecomputedLayers layers = k;
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(layers.Has(i), i % k == 0) << k << ", " << i;
+    EXPECT_EQ(layers.every(), k);
+  }
+  for (int i = 0; i < 40; ++i) EXPECT_FALSE(RecomputedLayers(0).Has(i));
+  EXPECT_FALSE(RecomputedLayers(-1).valid());
+}
+
+TEST(RecomputedLayers, AreTheSameShareOfEveryStackEvenlySpread) {
+  for (int n = 1; n <= 30; ++n) {
+    for (int m = 1; m <= n; ++m) {
+      for (const int depth : {n, 2 * n, 7, 12}) {
+        std::vector<int> found;
+        for (int i = 0; i < depth; ++i) {
+          if (RecomputedLayers(m, n).Has(i)) found.push_back(i);
+        }
+        EXPECT_EQ(found.size(), static_cast<std::size_t>((depth - 1) * m / n + 1)) << m << "/" << n;
+        EXPECT_EQ(found.front(), 0);
+        for (std::size_t i = 1; i < found.size(); ++i) {
+          EXPECT_GE(found[i] - found[i - 1], n / m);
+          EXPECT_LE(found[i] - found[i - 1], (n + m - 1) / m);
+        }
+      }
+    }
+  }
+}
+
+TEST(RecomputedLayers, AreReadFromAFraction) {
+  EXPECT_EQ(ParseRecomputedLayers("24/28"), RecomputedLayers(6, 7));
+  EXPECT_EQ(ParseRecomputedLayers("24/28")->Fraction(), "24/28");
+  EXPECT_EQ(ParseRecomputedLayers("0/1"), RecomputedLayers(0));
+  EXPECT_EQ(ParseRecomputedLayers("1024/1024"), RecomputedLayers(1));
+  for (const char* bad : {"", "/", "24", "24/", "/28", "29/28", "1/0", "0/0", "-1/4", "+1/4", "1/2/3", " 1/2",
+                          "1/2 ", "1/1025", "1/99999999999", "0.5/1", "all"})
+    EXPECT_EQ(ParseRecomputedLayers(bad), std::nullopt) << bad;
 }
 
 }  // namespace

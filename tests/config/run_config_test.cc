@@ -68,6 +68,7 @@ TEST(RunConfig, TheResolvedConfigReadsBackTheSame) {
                   "groups": [{"match": "a*", "frozen": true},
                              {"match": "b", "weight_decay": 0, "learning_rate_scale": 0.5, "rule": "adamw"}]},
     "tasks": {"alpha": {"rows": 64, "micro_rows": 16, "mode": "joint", "variant": "fused",
+                        "recompute_layers": "5/7",
                         "options": {"x": 0.1}, "terms": {"t": 2}}})"));
   const std::string dumped = ToJson(config).dump(2);
   work.Write("elsewhere/config.json", dumped);
@@ -200,6 +201,9 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"plugin_path\": [\"nowhere\"]",
                           "\"device\": \"\"",
                           "\"tasks\": {\"a\": {\"rows\": 4, \"micro_rows\": 8}}",
+                          "\"tasks\": {\"a\": {\"recompute_layers\": \"3/2\"}}",
+                          "\"tasks\": {\"a\": {\"recompute_layers\": 0.5}}",
+                          "\"tasks\": {\"a\": {\"recompute_layers\": \"1/2\", \"recompute_every\": 2}}",
                           "\"tasks\": {\"a\": {\"rows\": \"many\"}}",
                           "\"tasks\": {\"a\": {\"rows\": \"auto\", \"micro_rows\": 8}}",
                           "\"plan\": false, \"tasks\": {\"a\": {\"rows\": \"auto\"}}",

@@ -173,6 +173,23 @@ TEST(FormTable, FormsHaveTheirSettingsOnTopOfTheConfigs) {
   EXPECT_EQ(forms.Own("one").settings, config.tasks.at("one"));
 }
 
+// Both say which layers are computed again.
+TEST(FormTable, RecomputationOfAStageTakesTheConfigsPlaceWhicheverNameItHas) {
+  TaskConfig config;
+  config.recompute_every = 2;
+  TaskChange change;
+  change.recompute_layers = "2/3";
+  const TaskConfig changed = Changed(config, change);
+  EXPECT_EQ(PinnedLayers(changed), RecomputedLayers(2, 3));
+  EXPECT_EQ(CheckTaskConfig(changed, /*plan=*/true), std::nullopt);
+  change = {};
+  change.recompute_every = 0;
+  EXPECT_EQ(PinnedLayers(Changed(changed, change)), RecomputedLayers(0));
+  EXPECT_EQ(PinnedLayers(Changed(changed, {})), RecomputedLayers(2, 3));
+  change.recompute_layers = "1/2";
+  EXPECT_EQ(CheckTaskConfig(Changed(config, change), /*plan=*/true)->key, "recompute_every");
+}
+
 TEST(FormTable, WhatNobodyNamesHasTheDefaultsAndWhatNobodyGaveIsAnError) {
   const FormTable forms(RunConfig(), ThreeStages());
   EXPECT_EQ(forms.Own("nobody").settings, TaskConfig());

@@ -145,11 +145,11 @@ TEST(Estimates, MicroBatchesAndRecomputationTakeLess) {
   const StepSetting all{.way = {Mode::kJoint}, .rows = 64};
   StepSetting pieces = all, layers = all;
   pieces.micro_rows = 16;
-  layers.way.recompute_every = 1;
+  layers.way.recomputed = 1;
   EXPECT_LT(Peak(*model, Questions(3), pieces), Peak(*model, Questions(3), all) / 2);
   EXPECT_LT(Peak(*model, Questions(3), layers), 0.8 * static_cast<double>(Peak(*model, Questions(3), all)));
   StepSetting some = all;
-  some.way.recompute_every = 2;
+  some.way.recomputed = 2;
   EXPECT_GT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), layers));
   EXPECT_LT(Peak(*model, Questions(3), some), Peak(*model, Questions(3), all));
 }
@@ -218,7 +218,7 @@ TEST_F(RecommendationTest, KeepsTheRowsOfAStepAndFits) {
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     EXPECT_EQ(best.rows.rows * best.rows.steps, 48);
     EXPECT_EQ(plan.entries[0].way.mode, Mode::kSequential);
-    EXPECT_EQ(plan.entries[0].way.recompute_every, 0);
+    EXPECT_EQ(plan.entries[0].way.recomputed, 0);
     EXPECT_LE(estimate.Peak(task, 48, best.rows.rows), best.peak);
     EXPECT_LE(best.peak, budget);
     EXPECT_GE(best.rows.rows, before);
@@ -318,13 +318,13 @@ TEST_F(RecommendationTest, DrawsOfOneStepLeaveGradientsAndWaitTogether) {
 TEST_F(RecommendationTest, AnotherModeIsTakenWhereTheFirstDoesNotFit) {
   const Estimate estimate = Of({Task(4)});
   EstimatedTask recomputed = estimate.tasks()[0];
-  recomputed.setting.way.recompute_every = 1;
+  recomputed.setting.way.recomputed = 1;
   const std::int64_t single = estimate.Peak(estimate.tasks()[0], 4, 1),
                      again = estimate.Peak(recomputed, 4, 1);
   ASSERT_LT(again, single);
   const Plan plan = estimate.PlanFor(single - 1);
-  EXPECT_EQ(plan.entries[0].way.recompute_every, 1);
-  EXPECT_EQ(estimate.PlanFor(single).entries[0].way.recompute_every, 0);
+  EXPECT_EQ(plan.entries[0].way.recomputed, 1);
+  EXPECT_EQ(estimate.PlanFor(single).entries[0].way.recomputed, 0);
 }
 
 // As the planner, which has counted it: joint passes make keys and values of what they share once.

@@ -265,7 +265,7 @@ TEST(MemoryAdvice, NamesTheFirstChangeWithWhichItFitsAndNothingThatIsSoAlready) 
   draw.execution.micro_rows = 4;
   EXPECT_EQ(where(micro(3)), tried + "tasks.qa.micro_rows=2");
   draw.execution.micro_rows = 1;
-  EXPECT_EQ(where([](const CutDraw& cut) { return cut.execution.way.recompute_every == 1; }),
+  EXPECT_EQ(where([](const CutDraw& cut) { return cut.execution.way.recomputed == 1; }),
             tried + "tasks.qa.recompute_every=1");
   EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting <= 4; }), tried + "data.threads=0");
   EXPECT_EQ(where([](const CutDraw& cut) { return cut.waiting * cut.rows <= 8 * 4; }),

@@ -128,7 +128,7 @@ TEST_F(PlanInForceTest, ACutGoesWhereTheWayChanges) {
   ASSERT_TRUE(in_force_.Cut("qa", 16));
   TaskRequest request = Ask("qa", 16);
   request.micro_rows = 8;
-  request.recompute_every = 1;
+  request.recomputed = 1;
   in_force_.Adopt(Planned(request), profile_, setting_);
   EXPECT_EQ(qa().way, (Way{Mode::kSequential, 1}));
   EXPECT_EQ(qa().micro_rows, 8);

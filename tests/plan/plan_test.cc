@@ -27,7 +27,7 @@ PlannedTask PlanOf(const TaskRequest& request, std::int64_t budget) {
 TEST(Plan, AutoFillsTheBudgetInTheModeWithTheMostRows) {
   const PlannedTask qa = PlanOf(Ask("qa", 0), kQaFloor + 1000 + 57 * 1000 + 999);
   EXPECT_EQ(qa.way.mode, Mode::kSequential);
-  EXPECT_EQ(qa.way.recompute_every, 0);
+  EXPECT_EQ(qa.way.recomputed, 0);
   EXPECT_EQ(qa.rows, 57);
   EXPECT_EQ(qa.micro_rows, 57);
   EXPECT_EQ(qa.predicted_peak, kQaFloor + 1000 + 57 * 1000);
@@ -42,10 +42,10 @@ TEST(Plan, AutoRepeatsForwardsOnlyWhereNotOneRowFitsOtherwise) {
   EXPECT_EQ(joint.rows, 1);  // three in two-stage, but a forward of each maker would be repeated
   const PlannedTask two_stage = PlanOf(Ask("canvas", 0), floor + 800 + 5999);
   EXPECT_EQ(two_stage.way.mode, Mode::kTwoStage);
-  EXPECT_EQ(two_stage.way.recompute_every, 0);  // repeats less than with recomputation, which has more rows
+  EXPECT_EQ(two_stage.way.recomputed, 0);  // repeats less than with recomputation, which has more rows
   EXPECT_EQ(two_stage.rows, 2);
   const PlannedTask last = PlanOf(Ask("canvas", 0), floor + 800 + 1999);
-  EXPECT_EQ(last.way.recompute_every, 1);
+  EXPECT_EQ(last.way.recomputed, 1);
   EXPECT_EQ(last.rows, 2);
 }
 
@@ -99,9 +99,9 @@ TEST(Plan, FixedRowsRepeatForwardsOnlyWhereNothingElseFits) {
             Mode::kJoint);  // however slow it was, and though three rows fit in two-stage
   EXPECT_EQ(plan(6000).micro_rows, 1);
   EXPECT_EQ(plan(5999).way.mode, Mode::kTwoStage);
-  EXPECT_EQ(plan(5999).way.recompute_every, 0);  // repeats less than with recomputation
+  EXPECT_EQ(plan(5999).way.recomputed, 0);  // repeats less than with recomputation
   EXPECT_EQ(plan(5999).micro_rows, 2);
-  EXPECT_EQ(plan(1999).way.recompute_every, 1);
+  EXPECT_EQ(plan(1999).way.recomputed, 1);
 }
 
 TEST(Plan, OfModesThatFitAlikeFixedRowsTakeTheOneWithLessWork) {
@@ -146,7 +146,7 @@ TEST(Plan, LessWorkIsNoReasonToRepeatForwards) {
   Profile profile = CountedTasks();
   std::vector<ModeProfile>& qa = profile.tasks[FormId("qa")].modes;
   qa[2].work = WorkOf(1);  // a count that cannot be
-  EXPECT_EQ(MakePlan(profile, {Ask("qa", 16)}, {.budget = 100000000}).entries.at(0).way.recompute_every, 0);
+  EXPECT_EQ(MakePlan(profile, {Ask("qa", 16)}, {.budget = 100000000}).entries.at(0).way.recomputed, 0);
 }
 
 TEST(Plan, WhatTakesNoRowsCountsOnceAForward) {
@@ -215,12 +215,12 @@ TEST(Plan, PinsAreRespected) {
   EXPECT_EQ(PlanOf(request, 1000000).micro_rows, 3);
   EXPECT_EQ(PlanOf(request, 1000000).predicted_peak, kQaFloor + 2000 + 3000);
   request = Ask("qa", 16);
-  request.recompute_every = 1;
-  EXPECT_EQ(PlanOf(request, 1000000).way.recompute_every, 1);
-  request.recompute_every = 0;  // is a pin too
-  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).way.recompute_every, 0);
+  request.recomputed = 1;
+  EXPECT_EQ(PlanOf(request, 1000000).way.recomputed, 1);
+  request.recomputed = 0;  // is a pin too
+  EXPECT_EQ(PlanOf(request, kQaFloor + 2000 + 1000).way.recomputed, 0);
   const PlanSetting less{.budget = kQaFloor + 2000 + 999};
-  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).way.recompute_every, 1);
+  EXPECT_EQ(PlanOf(Ask("qa", 16), less.budget).way.recomputed, 1);
   EXPECT_EQ(RefusalsOf(TwoTasks(), {request}, less).at(0).change, "tasks.qa.recompute_every=1");
 }
 
@@ -322,7 +322,7 @@ void ApplyOne(const std::string& change, std::vector<TaskRequest>& requests, Pla
     if (key == prefix + "rows") request.rows = std::atoll(value.c_str());
     if (key == prefix + "micro_rows") request.micro_rows = std::atoll(value.c_str());
     if (key == prefix + "mode") request.mode = ParseMode(value);
-    if (key == prefix + "recompute_every") request.recompute_every = std::atoi(value.c_str());
+    if (key == prefix + "recompute_every") request.recomputed = std::atoi(value.c_str());
   }
 }
 
@@ -427,7 +427,7 @@ TEST(Plan, TheRowsFollowTheBudgetToTheByte) {
     const std::int64_t budget = kQaFloor + 2000 + extra;
     const PlannedTask qa = PlanOf(Ask("qa", 0), budget);
     EXPECT_LE(qa.predicted_peak, budget);
-    if (qa.way.recompute_every > 0) continue;
+    if (qa.way.recomputed > 0) continue;
     EXPECT_GT(qa.predicted_peak + 1000, budget);
   }
 }
@@ -444,7 +444,7 @@ TEST(Plan, WhereTablesAreDroppedATaskHasItsOwnAlone) {
   std::vector<TaskRequest> pinned = requests;  // to what it was, which does not fit with all tables
   for (TaskRequest& request : pinned) {
     request.mode = whole.Find(request.form.id)->way.mode;
-    request.recompute_every = whole.Find(request.form.id)->way.recompute_every;
+    request.recomputed = whole.Find(request.form.id)->way.recomputed;
     request.micro_rows = request.rows;
   }
   --setting.budget;
@@ -479,6 +479,11 @@ TEST(Plan, ReadsWhatItWrote) {
   const Plan counted = MakePlan(CountedTasks(), {Ask("qa", 16)}, {.budget = 1000000});
   EXPECT_EQ(ToJson(PlanFromJson(ToJson(counted), "plan.json")), ToJson(counted));
   EXPECT_EQ(PlanFromJson(ToJson(counted), "plan.json").entries.at(0).why, counted.entries.at(0).why);
+  Plan finer = counted;
+  finer.entries.at(0).way.recomputed = {24, 28};
+  EXPECT_EQ(ToJson(finer)["tasks"][0]["recompute_layers"], "24/28");
+  EXPECT_FALSE(ToJson(finer)["tasks"][0].contains("recompute_every"));
+  EXPECT_EQ(PlanFromJson(ToJson(finer), "plan.json").entries.at(0).way, finer.entries.at(0).way);
   auto older = json;  // which counted nothing
   for (auto& task : older["tasks"]) task.erase("operations");
   EXPECT_EQ(ToJson(PlanFromJson(older, "plan.json")), json);
@@ -488,6 +493,9 @@ TEST(Plan, ReadsWhatItWrote) {
   EXPECT_THROW(PlanFromJson(nullptr, "plan.json"), InputError);
   bad = json;
   bad["tasks"][0]["recompute_every"] = 99999999999;
+  EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
+  bad = json;
+  bad["tasks"][0]["recompute_layers"] = "29/28";
   EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
 }
 

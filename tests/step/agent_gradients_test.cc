@@ -28,10 +28,9 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, AgentContract, ::testing::ValuesIn(AllVariant
 
 // In float a tenth of the bound (3e-7) was measured.
 TEST_P(AgentGradients, EveryModeAndMicroBatchEqualsJoint) {
-  EXPECT_EQ(
-      check::Gradients(loaded_.task, *loaded_.model,
-                       {.rows = kGradientRows, .micro_rows = {1, 5, kGradientRows}, .recompute_every = {}}),
-      check::Findings());
+  EXPECT_EQ(check::Gradients(loaded_.task, *loaded_.model,
+                             {.rows = kGradientRows, .micro_rows = {1, 5, kGradientRows}, .recomputed = {}}),
+            check::Findings());
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients,

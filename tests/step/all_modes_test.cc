@@ -28,7 +28,7 @@ class AllModes : public ::testing::TestWithParam<TaskVariant> {
 
 TEST_P(AllModes, GradientsEqualJointAndThoseOfRecomputedLayersBitForBit) {
   EXPECT_EQ(check::Gradients(loaded_.task, *loaded_.model,
-                             {.rows = kModeRows, .micro_rows = {0, 1}, .recompute_every = {1, 2}}),
+                             {.rows = kModeRows, .micro_rows = {0, 1}, .recomputed = {1, {2, 3}}}),
             check::Findings());
 }
 

@@ -131,7 +131,7 @@ TEST(TwoStage, AddsUpWithOtherDrawsOfAStep) {
   const Batch qa_rows = qa.Rows(3, 7), canvas_rows = canvas.Rows(0, 5), more_rows = canvas.Rows(5, 2);
   const Gradient expected = Sum(DrawGradient(model, qa, qa_rows, Mode::kJoint),
                                 DrawGradient(model, canvas, canvas.Rows(0, 7), Mode::kJoint));
-  const Execution sequential{.way = {.recompute_every = 2}, .micro_rows = 2}, two{.way = {Mode::kTwoStage}},
+  const Execution sequential{.way = {.recomputed = 2}, .micro_rows = 2}, two{.way = {Mode::kTwoStage}},
       both{.way = {Mode::kTwoStage, 1}, .micro_rows = 1};
   StepExecutor executor(model, at::kCPU);
   executor.Run({{canvas.task.get(), &canvas_rows, &two},

@@ -144,7 +144,7 @@ std::unique_ptr<TinyRun> RunWith(const Case& c, std::int64_t micro_rows, const C
   auto tiny = RunWith(config, carries ? Mode::kSequential : c.mode, micro_rows, hook);
   if (carries) tiny->tasks().at("two") = HookedCanvas("two", hook);
   tiny->execution("two").way.mode = c.mode;
-  for (auto& [name, execution] : tiny->executions) execution.way.recompute_every = c.recompute_every;
+  for (auto& [name, execution] : tiny->executions) execution.way.recomputed = c.recompute_every;
   if (c.second_draw) {
     EXPECT_EQ(tiny->run.mixer->Peek(2).at(0).task, "one");
     EXPECT_EQ(tiny->run.mixer->Peek(2).at(1).task, "two");

@@ -30,7 +30,7 @@ constexpr const char* kColumns =
     "  under         points that took more than predicted   (goal: none)";
 
 std::string WayName(const Way& way) {
-  return std::string(ModeName(way.mode)) + (way.recompute_every > 0 ? ", recomputed" : "");
+  return std::string(ModeName(way.mode)) + (way.recomputed.any() ? ", recomputed" : "");
 }
 
 double ErrorOf(std::int64_t predicted, std::int64_t measured) {

@@ -104,7 +104,7 @@ void CheckForm(const Run& run, const TaskInfo& task, const CheckedForm& form, bo
   const check::GradientSetting few{.rows = 2,
                                    .modes = {LegalModes(*form.variant).back()},
                                    .micro_rows = {1},
-                                   .recompute_every = {},
+                                   .recomputed = {},
                                    .in_float = false,
                                    .not_judged = &not_judged};
   PluginHost host({.registry = *run.registry,

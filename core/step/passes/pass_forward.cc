@@ -160,12 +160,12 @@ at::Tensor RunRecomputed(const std::string& layer, const at::Tensor& x, const La
 }
 
 PassForward::PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
-                         SharedEncodings& encodings, int recompute_every)
+                         SharedEncodings& encodings, const RecomputedLayers& recomputed)
     : rows_(rows),
       seed_(CombineSeeds(rows.seed, HashName(task))),
       scope_(pass),
       encodings_(encodings),
-      recompute_every_(recompute_every) {}
+      recomputed_(recomputed) {}
 
 void PassForward::CheckOutsideLayers(const char* what) const {
   if (layer_.empty()) return;
@@ -177,7 +177,7 @@ at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tenso
                               const std::function<at::Tensor(const at::Tensor&)>& fn) {
   CheckOutsideLayers("Layer");
   const Inside inside(layer_, std::string("'").append(stack).append("' ").append(std::to_string(index)));
-  if (recompute_every_ == 0 || index % recompute_every_ != 0) return fn(x);
+  if (!recomputed_.Has(index)) return fn(x);
   return RunRecomputed(layer_, x, fn);
 }
 

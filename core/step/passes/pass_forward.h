@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <medley/config/mode.h>
 #include <medley/model/model.h>
 #include <medley/step/passes/shared_encodings.h>
 
@@ -17,10 +18,9 @@ namespace medley {
 // that does.
 class PassForward final : public ForwardContext {
  public:
-  // Every `recompute_every`-th layer of a stack, beginning with its first, is run again instead of kept; 0:
-  // none. Keeps references.
+  // The `recomputed` layers are run again instead of kept. Keeps references.
   PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
-              SharedEncodings& encodings, int recompute_every);
+              SharedEncodings& encodings, const RecomputedLayers& recomputed);
 
   at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
                    const std::function<at::Tensor(const at::Tensor&)>& fn) override;
@@ -39,7 +39,7 @@ class PassForward final : public ForwardContext {
   std::string scope_;  // whose random numbers are drawn: the pass, or a shared encoding
   std::string layer_;  // that runs now
   SharedEncodings& encodings_;
-  int recompute_every_;
+  RecomputedLayers recomputed_;
 };
 
 // Activation checkpointing: fn(x), but what autograd would save inside is dropped. The first time that the

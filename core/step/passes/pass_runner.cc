@@ -165,7 +165,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   CheckTensors(inputs, asked.wanted());
   Record(inputs, wanted);
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
-                      micro_.setting_.way.recompute_every);
+                      micro_.setting_.way.recomputed);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, asked.wanted(), context);
   for (const std::string_view output : asked.wanted()) {
     const auto found = outputs.find(output);
