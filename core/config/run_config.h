@@ -70,6 +70,7 @@ struct RunConfig {
   double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit
   bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
   std::string budget;  // as ParseBudget reads it
+  double balance = 0;  // of the usual rows, to which open rows are brought; 0: to none
   std::int64_t draws_per_step = 1;
   std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others
   std::int64_t start_timeout = 600;    // seconds that it looks for them before
@@ -202,6 +203,14 @@ void Fields(Visitor& visit, RunConfig& c) {
                            "what the device has (0.5, \"50%\"). Not given: what is free",
                    .omit_default = true,
                    .or_number = true});
+  visit(c.balance,
+        {.name = "balance",
+         .help = "Tasks with rows \"auto\" that would have less than this part of the rows of one forward "
+                 "that such "
+                 "tasks mostly have get as many as these, in another mode, with recomputation or in "
+                 "micro-batches; 0: each has what fits in the fewest forwards",
+         .low = 0,
+         .high = 1});
   visit(c.draws_per_step, {.name = "draws_per_step",
                            .help = "Draws whose gradients add up to one step",
                            .low = 1,

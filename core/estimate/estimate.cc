@@ -5,6 +5,7 @@
 #include <medley/base/bytes.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/rank_plan.h>
+#include <medley/plan/task_plan.h>
 
 namespace medley {
 namespace {
@@ -92,6 +93,22 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   return profile;
 }
 
+// Ways between those of all tasks, of tasks that came to the usual rows. False where nothing was lacking.
+bool Estimate::CountBetween(const Plan& plan) const {
+  bool counted = false;
+  for (const EstimatedTask& task : tasks_) {
+    const PlannedTask* entry = plan.Find(task.request.form.id);
+    if (entry == nullptr || entry->own_rows == 0 || task.request.recomputed) continue;
+    TaskProfile& profile = profile_.tasks.at(entry->form);
+    for (const Way& way : WaysBetween(plan, *entry, profile)) {
+      if (profile.Find(way) != nullptr || way.mode != task.request.mode.value_or(way.mode)) continue;
+      profile.modes.push_back(ProfileOf(task, way));
+      counted = true;
+    }
+  }
+  return counted;
+}
+
 MemoryLedger Estimate::Training(const EstimatedTask& task, std::int64_t rows, std::int64_t micro_rows) const {
   StepSetting setting = task.setting;
   setting.rows = rows;
@@ -172,13 +189,15 @@ Plan Estimate::PlanFor(std::int64_t budget, const std::set<FormId>& forms) const
   }
   const std::int64_t ahead = setting_.on_gpu ? 0 : setting_.draws_ahead;
   // What a GPU's allocator rounds up and keeps is in its own margin; see Gpu.
-  const Plan plan = MakePlan(profile_, requests,
-                             {.budget = budget,
-                              .counts_exactly = true,
-                              .draws_per_step = setting_.draws_per_step,
-                              .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
-                              .draws_ahead = ahead,
-                              .drops_tables = tasks_.size() > 1});
+  const PlanSetting setting{.budget = budget,
+                            .counts_exactly = true,
+                            .draws_per_step = setting_.draws_per_step,
+                            .waiting_draws = setting_.on_gpu ? 0 : setting_.draws_per_step + ahead,
+                            .draws_ahead = ahead,
+                            .drops_tables = tasks_.size() > 1,
+                            .balance = setting_.balance};
+  Plan plan = MakePlan(profile_, requests, setting);
+  while (CountBetween(plan)) plan = MakePlan(profile_, requests, setting);
   if (setting_.evaluates) CheckEvaluation(plan);
   return plan;
 }

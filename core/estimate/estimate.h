@@ -39,6 +39,7 @@ class Estimate {
     std::int64_t draws_ahead = 0;  // that data threads sample
     bool evaluates = false;        // now and then, while it trains
     std::int64_t ranks = 1;        // processes that divide the rows of a draw
+    double balance = 0;            // as the run config's
   };
   // Of several processes it is one's: the tasks then ask for its part of the rows. `floor`: what lives
   // between steps, but for the tasks' tables. Keeps a reference to the model. An InputError where that has no
@@ -86,6 +87,7 @@ class Estimate {
   ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
+  bool CountBetween(const Plan& plan) const;
   bool MakesOnce(const EstimatedTask& task, const Way& way) const;
   std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows, const Plan& plan) const;
   void CheckEvaluation(const Plan& plan) const;
@@ -96,7 +98,7 @@ class Estimate {
   std::vector<EstimatedTask> tasks_;
   std::vector<TaskRequest> asked_;  // of whole draws
   Setting setting_;
-  Profile profile_;
+  mutable Profile profile_;  // ways between are counted when a plan asks for them
 };
 
 }  // namespace medley

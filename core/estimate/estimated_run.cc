@@ -133,7 +133,8 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::in
                    .draws_per_step = run_->config.draws_per_step,
                    .draws_ahead = data.threads > 0 ? data.ahead : 0,
                    .evaluates = run_->config.eval.every > 0,
-                   .ranks = ranks},
+                   .ranks = ranks,
+                   .balance = run_->config.balance},
                   tell);
 }
 

@@ -64,6 +64,9 @@ class FormMeasurer {
   // Ways that nobody asked for may be what fits, or what a refusal should name. Where not even the floor
   // fits, it names no task, and the budget to name is one for all of them. True where something was measured.
   bool MeasureRefused(const DoesNotFit& refusal, const Requests& requests);
+  // What the plan lacks of tasks that came to the usual rows: other ways to come there may be less work. True
+  // where something was measured.
+  bool MeasureBelow(const Plan& plan, const Requests& requests);
   // Runs a step of the planned size where that was not measured. False where nothing was to be done.
   //
   // Once a task and mode: what such a step takes above its line becomes a probe, and the rows that fit then
@@ -83,6 +86,7 @@ class FormMeasurer {
   template <typename Measure>
   auto Blaming(const FormId& form, const Measure& measure);
   std::vector<Way> FirstWays(const TaskRequest& request) const;
+  std::vector<Way> WaysBelow(const Plan& plan, const PlannedTask& entry, const TaskRequest& request) const;
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void CheckContract(LoadedTask& task, TaskProfile* profile);

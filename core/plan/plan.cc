@@ -116,9 +116,10 @@ class Planning {
 
   // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
   std::int64_t DataBytes(std::int64_t data) const {
+    const std::int64_t usual = UsualRows(data);
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto choice = planners_[i].Choose(RoomFor(i, data));
+      const auto choice = ChoiceOf(i, data, usual).choice;
       const std::int64_t rows =
           requests_[i].rows > 0 ? requests_[i].rows : requests_[i].whole * (choice ? choice->rows : 1);
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].form.id).batch_per_row);
@@ -135,12 +136,13 @@ class Planning {
               .floor = profile_.floor,
               .drops_tables = setting_.drops_tables,
               .data_bytes = data,
+              .usual_rows = UsualRows(data),
               .entries = {}};
     plan.floor.constants += constants_;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto choice = planners_[i].Choose(RoomFor(i, data));
-      if (choice) {
-        plan.entries.push_back(Entry(i, *choice, plan));
+      const Chosen chosen = ChoiceOf(i, data, plan.usual_rows);
+      if (chosen.choice) {
+        plan.entries.push_back(Entry(i, chosen, plan));
       } else {
         refused.push_back({requests_[i], planners_[i], OwnTables(i)});
       }
@@ -149,7 +151,34 @@ class Planning {
   }
 
  private:
-  PlannedTask Entry(std::size_t task, const Choice& choice, const Plan& plan) const {
+  // Of the open rows; of an even number the smaller one in the middle.
+  std::int64_t UsualRows(std::int64_t data) const {
+    if (setting_.balance == 0 || setting_.usual_rows > 0)
+      return setting_.balance > 0 ? setting_.usual_rows : 0;
+    std::vector<std::int64_t> open;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const auto own = requests_[i].rows == 0 ? planners_[i].Choose(RoomFor(i, data)) : std::nullopt;
+      if (own) open.push_back(own->rows);
+    }
+    std::ranges::sort(open);
+    return open.empty() ? 0 : open[(open.size() - 1) / 2];
+  }
+
+  struct Chosen {
+    std::optional<Choice> choice, own;  // the latter where `usual` rows took its place
+  };
+  Chosen ChoiceOf(std::size_t task, std::int64_t data, std::int64_t usual) const {
+    const std::int64_t room = RoomFor(task, data);
+    const auto own = planners_[task].Choose(room);
+    const bool is_below = own && requests_[task].rows == 0 &&
+                          static_cast<double>(own->rows) < setting_.balance * static_cast<double>(usual);
+    const auto reached = is_below ? planners_[task].Reach(usual, room) : std::nullopt;
+    return reached ? Chosen{reached, own} : Chosen{own, std::nullopt};
+  }
+
+  PlannedTask Entry(std::size_t task, const Chosen& chosen, const Plan& plan) const {
+    const Choice& choice = *chosen.choice;
+    const TaskPlanner& planner = planners_[task];
     const TaskRequest& request = requests_[task];
     const std::int64_t peak = plan.floor_bytes() + OwnTables(task) + choice.bytes;
     return {.form = request.form.id,
@@ -162,9 +191,11 @@ class Planning {
             .tables = OwnTables(task),
             .ms_per_step = choice.Milliseconds(),
             .operations = std::llround(std::min<double>(choice.Operations(), kMostOperations)),
-            .why = planners_[task].Why(choice, RoomFor(task, plan.data_bytes)),
+            .why = chosen.own ? planner.WhyReached(choice, *chosen.own)
+                              : planner.Why(choice, RoomFor(task, plan.data_bytes)),
+            .own_rows = chosen.own ? chosen.own->rows : 0,
             .confirmed = Confirmed(choice),
-            .ledger = planners_[task].Ledger(choice),
+            .ledger = planner.Ledger(choice),
             .saved_by_pass = choice.mode->saved_by_pass};
   }
 

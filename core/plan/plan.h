@@ -42,6 +42,9 @@ struct PlanSetting {
   std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
   // Between draws the tables of tasks may be dropped, where there is no room for those of all.
   bool drops_tables = false;
+  double balance = 0;  // as the run config's: see MakePlan
+  // Rows of one forward that tasks mostly have; 0: the median of these tasks.
+  std::int64_t usual_rows = 0;
 };
 
 // Bytes at a task's peak, line by line.
@@ -64,7 +67,8 @@ struct PlannedTask {
   std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
   double ms_per_step = 0;           // by the probes; not the optimizer
   std::int64_t operations = 0;  // floating-point, of a step with rows of the largest lengths; 0: not known
-  std::string why{};            // this mode, where counted work decided: see TaskPlanner::Why
+  std::string why{};            // this way, where counted work or balance decided
+  std::int64_t own_rows = 0;    // of one forward in its cheapest way, where the usual ones took their place
   bool confirmed = false;       // was a step of so many rows measured?
   PeakLedger ledger{};
   std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward
@@ -78,6 +82,7 @@ struct Plan {
   MemoryLedger floor{};
   bool drops_tables = false;
   std::int64_t data_bytes = 0;  // rows that wait, at most
+  std::int64_t usual_rows = 0;  // of one forward, to which open rows were brought; 0: to none
   std::vector<PlannedTask> entries;
 
   std::int64_t floor_bytes() const { return floor.total(); }
@@ -123,6 +128,10 @@ class DoesNotFit : public Error {
 //   2. rows 0 ("auto"): the most rows, all in one forward. rows n: the fewest micro-batches, of equal size.
 //   3. The least floating-point operations: joint passes make once what they share of a picture.
 //   4. The preferred mode; then the modes' order.
+//
+// With `balance` above 0, a task whose open rows are less than that part of the usual ones (the median of all
+// open rows, by the rules above) has as many: in one forward, in the way of least counted work that brings it
+// there; where none does in micro-batches. No other task's rows move.
 //
 // Every task is planned as if it had the device to itself, which it has: tasks run one after another.
 // Throws DoesNotFit for all tasks that cannot be planned. Needs a profile of every task: an Error where one

@@ -26,7 +26,10 @@ std::optional<PeakPrediction> PredictPeak(const Plan& plan, const Profile& profi
   TaskProfile only =
       measured->second;  // with one mode and micro-rows that are given nothing is left to choose
   only.modes = {*mode};
-  const TaskRequest request{.passes = entry->passes, .rows = entry->rows, .micro_rows = micro_rows};
+  const TaskRequest request{.passes = entry->passes,
+                            .rows = entry->rows,
+                            .micro_rows = micro_rows,
+                            .recomputed = entry->way.recomputed};
   const std::int64_t others = std::max<std::int64_t>(0, profile.gradients - only.gradients);
   const auto choice =
       TaskPlanner(only, request, setting, others).Choose(std::numeric_limits<std::int64_t>::max() / 2);

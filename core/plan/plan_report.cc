@@ -34,6 +34,7 @@ ordered_json ToJson(const Plan& plan, const PlannedTask& entry) {
                        {"margin", entry.ledger.margin},
                        {"saved_by_pass", entry.saved_by_pass}};
   if (entry.tables > 0) json["tables"] = entry.tables;
+  if (entry.own_rows > 0) json["own_rows"] = entry.own_rows;
   if (!entry.why.empty()) json["why"] = entry.why;
   return json;
 }
@@ -53,6 +54,7 @@ PlannedTask EntryOf(const ordered_json& json) {
                                .transient = CountOf(json, "transient"),
                                .margin = CountOf(json, "margin")}};
   if (json.contains("tables")) entry.tables = CountOf(json, "tables");
+  if (json.contains("own_rows")) entry.own_rows = CountOf(json, "own_rows", 1, kMostDrawRows);
   if (json.contains("operations"))  // the first plans had none
     entry.operations = CountOf(json, "operations", 0, kMostOperations);
   entry.why = json.value("why", "");
@@ -104,6 +106,7 @@ ordered_json ToJson(const Plan& plan) {
                        {"tasks", entries}};
   if (plan.drops_tables) json["drops_tables"] = true;
   if (plan.ranks > 1) json["ranks"] = plan.ranks;
+  if (plan.usual_rows > 0) json["usual_rows"] = plan.usual_rows;
   return json;
 }
 
@@ -120,6 +123,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
     plan.data_bytes = CountOf(json, "data_bytes");
     plan.drops_tables = json.value("drops_tables", false);
     if (json.contains("ranks")) plan.ranks = CountOf(json, "ranks", 2);
+    if (json.contains("usual_rows")) plan.usual_rows = CountOf(json, "usual_rows", 1, kMostDrawRows);
     for (const ordered_json& entry : json.at("tasks")) plan.entries.push_back(EntryOf(entry));
     return plan;
   } catch (const std::exception& error) {
@@ -178,7 +182,12 @@ std::string PlanTable(const Plan& plan, std::size_t columns) {
   if (plan.ranks > 1)
     text += "Rows are those of a draw, which " + std::to_string(plan.ranks) +
             " processes divide; micro rows, peaks and the budget are each one's.\n";
-  if (!reasons.empty()) text += "\nOf modes that fit alike:\n" + reasons;
+  if (!reasons.empty()) {
+    text += plan.usual_rows > 0 ? "\nOf modes that fit alike, and of those that bring a forward to " +
+                                      std::to_string(plan.usual_rows) + " rows:\n"
+                                : "\nOf modes that fit alike:\n";
+    text += reasons;
+  }
   text +=
       "\nThe budget of " + FormatBytes(plan.budget) + " (" + std::to_string(plan.budget) + " bytes) holds\n";
   text +=

@@ -38,7 +38,8 @@ PlanSetting PlanSettingOf(const RunConfig& config, at::Device device, std::int64
           .draws_per_step = config.draws_per_step,
           // With a GPU they wait in the machine's memory.
           .waiting_draws = device.is_cpu() ? config.draws_per_step + ahead : 0,
-          .draws_ahead = device.is_cpu() ? ahead : 0};
+          .draws_ahead = device.is_cpu() ? ahead : 0,
+          .balance = config.balance};
 }
 
 nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, at::Device device,
@@ -53,11 +54,13 @@ nlohmann::ordered_json AskedJson(const RunConfig& config, const TaskHost& host, 
                                      RecomputedMember(request.recomputed),
                                      {"key", TaskProfileKey(host, request.form)}};
   }
-  return {{"budget", budget},
-          {"draws_per_step", setting.draws_per_step},
-          {"waiting_draws", setting.waiting_draws},
-          {"key", key},
-          {"tasks", tasks}};
+  nlohmann::ordered_json asked = {{"budget", budget},
+                                  {"draws_per_step", setting.draws_per_step},
+                                  {"waiting_draws", setting.waiting_draws},
+                                  {"key", key},
+                                  {"tasks", tasks}};
+  if (setting.balance > 0) asked["balance"] = setting.balance;
+  return asked;
 }
 
 std::vector<Way> AllWays(const TaskRequest& request, const VariantInfo& variant) {

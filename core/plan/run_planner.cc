@@ -36,6 +36,7 @@ std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device
 // weights named once.
 bool Covers(const ordered_json& planned, const ordered_json& asked) {
   if (!planned.is_object() || !planned.contains("tasks")) return false;
+  if (planned.contains("balance") != asked.contains("balance")) return false;
   for (const auto& [key, value] : asked.items()) {
     if (key != "tasks" && planned.value(key, ordered_json()) != value) return false;
   }
@@ -121,10 +122,15 @@ PlanSetting RunPlanner::SettingForPlan() const {
 Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   PlanSetting setting = SettingForPlan();
   setting.drops_tables = beside_others && now_.plan.drops_tables;
+  if (beside_others) {  // the usual rows are the run's, from its beginning on
+    setting.usual_rows = now_.plan.usual_rows;
+    if (setting.usual_rows == 0) setting.balance = 0;
+  }
   while (true) {
     measurer_.MeasureFloor();
     try {
-      return MakePlan(beside_others ? BesideThePlanned() : profile(), requests, setting);
+      Plan plan = MakePlan(beside_others ? BesideThePlanned() : profile(), requests, setting);
+      if (!measurer_.MeasureBelow(plan, requests)) return plan;
     } catch (const DoesNotFit& refusal) {
       if (measurer_.MeasureRefused(refusal, requests)) continue;
       if (setting.drops_tables || requests.size() < 2) throw;
@@ -189,7 +195,10 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(now_.plan, now_.requests, setting_.budget); }))
     return now_.plan;
   const Requests asked = WithKeptRows();
+  const std::int64_t usual = now_.plan.usual_rows;
   now_.plan = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, setting_.processes);
+  if (now_.plan.usual_rows == 0 && parts().config.balance > 0)
+    now_.plan.usual_rows = usual;  // rows were kept
   now_.planned_for = Asked();
   now_.planning = {
       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},

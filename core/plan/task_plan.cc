@@ -19,6 +19,25 @@ double Choice::Operations() const {
          mode->Operations(rows - before * micro_rows);
 }
 
+std::vector<Way> WaysBetween(const Plan& plan, const PlannedTask& entry, const TaskProfile& profile) {
+  constexpr int kOf = 28;  // as deep as small published models are; of other depths nearly the same share
+  const std::int64_t room =
+      plan.budget - plan.floor_bytes() - plan.data_bytes - entry.tables - entry.ledger.margin;
+  std::vector<Way> ways;
+  for (const ModeTraits& traits : kModes) {
+    const ModeProfile *none = profile.Find({traits.mode, 0}), *all = profile.Find({traits.mode, 1});
+    if (none == nullptr || all == nullptr || !none->measured() || !all->measured()) continue;
+    const std::int64_t most = PeakLines(none->whole).At(plan.usual_rows),
+                       least = PeakLines(all->whole).At(plan.usual_rows);
+    if (most <= room || least > room) continue;
+    const double share = static_cast<double>(most - room) / static_cast<double>(most - least);
+    const int first = std::max(1, static_cast<int>(std::ceil(kOf * share)));
+    for (int layers = first; layers < std::min(first + 2, kOf); ++layers)
+      ways.push_back({traits.mode, {layers, kOf}});
+  }
+  return ways;
+}
+
 TaskPlanner::TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
                          std::int64_t other_gradients)
     : profile_(profile), request_(request), setting_(setting), other_gradients_(other_gradients) {}
@@ -129,14 +148,53 @@ bool TaskPlanner::IsBetter(const Choice& a, const Choice& b) const {
   return IsPreferred(*a.mode, *b.mode);
 }
 
+// Parts of the layers that nobody pinned are for Reach alone: a profile has them of other plans too.
+bool TaskPlanner::IsBetween(const ModeProfile& mode) const {
+  const RecomputedLayers& layers = mode.way.recomputed;
+  return !request_.recomputed && layers != RecomputedLayers(0) && layers != RecomputedLayers(1);
+}
+
 std::optional<Choice> TaskPlanner::Choose(std::int64_t room) const {
   std::optional<Choice> best;
   for (const ModeProfile& mode : profile_.modes) {
-    if (!Admits(mode)) continue;
+    if (!Admits(mode) || IsBetween(mode)) continue;
     const std::optional<Choice> choice = In(mode, room);
     if (choice && (!best || IsBetter(*choice, *best))) best = choice;
   }
   return best;
+}
+
+std::optional<Choice> TaskPlanner::Reach(std::int64_t rows, std::int64_t room) const {
+  TaskRequest asked = request_;
+  asked.rows = rows;
+  const TaskPlanner fixed = For(asked);
+  std::optional<Choice> best;
+  for (const ModeProfile& mode : profile_.modes) {
+    if (!Admits(mode)) continue;
+    const Choice whole = Cost(mode, rows, rows);
+    if (!Within(whole, room)) continue;
+    if (!best || fixed.IsLessWork(whole, *best)) best = whole;
+  }
+  return best ? best : fixed.Choose(room);
+}
+
+// By all operations, where they were counted: a mode that makes things once may recompute more of its layers.
+bool TaskPlanner::IsLessWork(const Choice& a, const Choice& b) const {
+  if (AllAreCounted() && a.Operations() != b.Operations()) return a.Operations() < b.Operations();
+  return IsBetter(a, b);
+}
+
+std::string TaskPlanner::WhyReached(const Choice& choice, const Choice& own) const {
+  const std::string rows = std::to_string(own.rows) + " to " + std::to_string(choice.rows) + " rows";
+  if (choice.mode == own.mode) return choice.mode->way.Words() + ": in micro-batches, " + rows;
+  // A forward is a third of the work of a step, with the backward.
+  const double more = AllAreCounted() ? choice.Operations() / static_cast<double>(choice.rows) /
+                                                (own.Operations() / static_cast<double>(own.rows)) -
+                                            1
+                                      : (Forwards(*choice.mode) - Forwards(*own.mode)) / 3;
+  const std::string pieces = choice.pieces() > 1 ? "in micro-batches, " : "";
+  return choice.mode->way.Words() + ": " + pieces + std::to_string(std::lround(100 * more)) +
+         " % more work, " + rows;
 }
 
 std::string TaskPlanner::Why(const Choice& choice, std::int64_t room) const {

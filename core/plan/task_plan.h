@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <medley/plan/plan.h>
 
@@ -22,6 +23,11 @@ struct Choice {
   double Operations() const;  // floating-point; 0: nobody counted them
 };
 
+// For an entry that came to the usual rows: of each mode that has too many bytes for them where no layer is
+// computed again, and few enough where all are, the parts of the layers between that come next to them by a
+// line. Of other modes none.
+std::vector<Way> WaysBetween(const Plan& plan, const PlannedTask& entry, const TaskProfile& profile);
+
 // Chooses for one task; see MakePlan.
 class TaskPlanner {
  public:
@@ -35,6 +41,11 @@ class TaskPlanner {
 
   // `room`: bytes above the floor that a step may use. Nothing where not one row fits.
   std::optional<Choice> Choose(std::int64_t room) const;
+  // Of the ways in which so many rows fit in one forward that of least work; where they do in none, what
+  // Choose says for a draw of so many.
+  std::optional<Choice> Reach(std::int64_t rows, std::int64_t room) const;
+  // About such a choice, beside what Choose said: "joint + recompute 3/4: 21 % more work, 20 to 74 rows".
+  std::string WhyReached(const Choice& choice, const Choice& own) const;
   // Words about a choice that Choose made for that room by counted work alone, where another mode would have
   // been preferred: "joint: 11 % less work than sequential"; else "".
   std::string Why(const Choice& choice, std::int64_t room) const;
@@ -48,6 +59,7 @@ class TaskPlanner {
 
  private:
   bool Admits(const ModeProfile& mode) const;
+  bool IsBetween(const ModeProfile& mode) const;
   Choice Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const;
   std::int64_t Margin(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
   std::int64_t Rebuilding() const;
@@ -59,6 +71,7 @@ class TaskPlanner {
   bool AllAreCounted() const;
   std::partial_ordering CompareWork(const Choice& a, const Choice& b) const;
   bool IsBetter(const Choice& a, const Choice& b) const;
+  bool IsLessWork(const Choice& a, const Choice& b) const;
 
   const TaskProfile& profile_;
   const TaskRequest& request_;

@@ -105,6 +105,7 @@ std::vector<std::string> WithEarlierDefaults(const fs::path& config, std::vector
   const ordered_json resolved = ReadResolved(config);
   if (!SaysEvalSeed(resolved))
     overrides.insert(overrides.begin(), "eval.seed=" + EvalSeedIn(resolved).dump());
+  if (!resolved.contains("balance")) overrides.insert(overrides.begin(), "balance=0");
   return overrides;
 }
 

@@ -135,6 +135,18 @@ TEST_F(PlanInForceTest, ACutGoesWhereTheWayChanges) {
   EXPECT_FALSE(in_force_.IsCut("qa"));
 }
 
+TEST_F(PlanInForceTest, ACutTaskThatRecomputesAPartOfItsLayersIsPredicted) {
+  ModeProfile part = ModeOf(Mode::kSequential, 600, 1000);
+  part.way.recomputed = {2, 3};
+  profile_.tasks.at(FormId("qa")).modes.push_back(part);
+  TaskRequest request = Ask("qa", 16);
+  request.recomputed = RecomputedLayers(2, 3);
+  in_force_.Adopt(Planned(request), profile_, setting_);
+  const std::int64_t whole = in_force_.Predict("qa", 16).peak;
+  ASSERT_TRUE(in_force_.Cut("qa", 16));
+  EXPECT_EQ(in_force_.Predict("qa", 8).peak, whole - 10600 + 6800);
+}
+
 TEST_F(PlanInForceTest, APlanOfOneTaskLeavesTheCutsOfOthers) {
   ASSERT_TRUE(in_force_.Cut("canvas", 3));
   Adopt(8);

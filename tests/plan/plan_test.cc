@@ -1,6 +1,7 @@
 #include <medley/plan/plan.h>
 
 #include <medley/base/bytes.h>
+#include <medley/plan/task_plan.h>
 #include <medley/report/table.h>
 
 #include <algorithm>
@@ -47,6 +48,90 @@ TEST(Plan, AutoRepeatsForwardsOnlyWhereNotOneRowFitsOtherwise) {
   const PlannedTask last = PlanOf(Ask("canvas", 0), floor + 800 + 1999);
   EXPECT_EQ(last.way.recomputed, 1);
   EXPECT_EQ(last.rows, 2);
+}
+
+// Two tasks that have 57 rows, and one that has 9.
+struct Uneven {
+  Uneven() {
+    profile.tasks[FormId("more_qa")] = profile.tasks.at(FormId("qa"));
+    setting.balance = 0.9;
+  }
+  Plan Made() const { return MakePlan(profile, asked, setting); }
+
+  Profile profile = TwoTasks();
+  std::vector<TaskRequest> asked{Ask("qa", 0), Ask("more_qa", 0), Ask("canvas", 0)};
+  PlanSetting setting{.budget = kFloor + 140 + 1000 + 57 * 1000};
+};
+
+TEST(Plan, OpenRowsBelowTheBarComeToTheUsualOnesAndNoOthersMove) {
+  Uneven tasks;
+  const Plan plan = tasks.Made();
+  EXPECT_EQ(plan.usual_rows, 57);
+  for (const char* name : {"qa", "more_qa"}) {
+    EXPECT_EQ(plan.Find(FormId(name))->rows, 57);
+    EXPECT_EQ(plan.Find(FormId(name))->own_rows, 0);
+  }
+  const PlannedTask& canvas = *plan.Find(FormId("canvas"));
+  EXPECT_EQ(canvas.rows, 57);
+  EXPECT_EQ(canvas.micro_rows, 57);
+  EXPECT_EQ(canvas.own_rows, 9);
+  EXPECT_EQ(canvas.way, (Way{Mode::kTwoStage, 1}));  // the only one that comes there
+  EXPECT_EQ(canvas.why, "two_stage + recompute 1: 56 % more work, 9 to 57 rows");
+  EXPECT_LE(plan.Taken(canvas), tasks.setting.budget);
+  EXPECT_EQ(ToJson(PlanFromJson(ToJson(plan), "plan.json")), ToJson(plan));
+  tasks.setting.balance = 0;
+  const Plan before = tasks.Made();
+  EXPECT_EQ(before.usual_rows, 0);
+  EXPECT_EQ(before.Find(FormId("canvas"))->rows, 9);
+  EXPECT_FALSE(ToJson(before).contains("usual_rows"));
+}
+
+TEST(Plan, TheUsualRowsAreReachedInTheWayOfLeastWork) {
+  Uneven tasks;
+  std::vector<ModeProfile>& modes = tasks.profile.tasks.at(FormId("canvas")).modes;
+  modes.push_back(ModeOf(Mode::kJoint, 600, 800, 1));
+  const Plan all = tasks.Made();
+  EXPECT_EQ(all.Find(FormId("canvas"))->way, (Way{Mode::kJoint, 1}));
+  // A row may have 1003 bytes: 26 of 28 layers by the line from 6000 to 600.
+  const std::vector<Way> between =
+      WaysBetween(all, *all.Find(FormId("canvas")), tasks.profile.tasks.at(FormId("canvas")));
+  EXPECT_EQ(between, (std::vector<Way>{{Mode::kJoint, {26, 28}},
+                                       {Mode::kJoint, {27, 28}},
+                                       {Mode::kTwoStage, {22, 28}},
+                                       {Mode::kTwoStage, {23, 28}}}));
+  modes.push_back(ModeOf(Mode::kJoint, 1000, 800, 0));
+  modes.back().way.recomputed = {26, 28};
+  const Plan finer = tasks.Made();
+  EXPECT_EQ(finer.Find(FormId("canvas"))->why, "joint + recompute 26/28: 31 % more work, 9 to 57 rows");
+  // Counted work goes before the share of the layers.
+  for (ModeProfile& mode : modes) mode.work = WorkOf(100);
+  modes[2].work = WorkOf(80);
+  EXPECT_EQ(tasks.Made().Find(FormId("canvas"))->way, (Way{Mode::kTwoStage, 1}));
+  // No plan that does not balance takes a part that nobody pinned.
+  tasks.setting.balance = 0;
+  tasks.setting.budget = kFloor + 140 + 800 + 1500;
+  EXPECT_EQ(MakePlan(tasks.profile, {tasks.asked[2]}, tasks.setting).entries.at(0).way.recomputed, 1);
+}
+
+TEST(Plan, WhatComesToTheUsualRowsInNoForwardHasThemInMicroBatches) {
+  Uneven tasks;
+  tasks.profile.tasks.at(FormId("canvas")).modes.resize(1);
+  const PlannedTask canvas = *tasks.Made().Find(FormId("canvas"));
+  EXPECT_EQ(canvas.way, (Way{Mode::kJoint, 0}));
+  EXPECT_EQ(canvas.rows, 57);
+  EXPECT_EQ(canvas.micro_rows, 9);  // 7 forwards
+  EXPECT_EQ(canvas.why, "joint: in micro-batches, 9 to 57 rows");
+}
+
+TEST(Plan, FixedRowsAreNoneOfTheUsualOnesAndARunKeepsThose) {
+  Uneven tasks;
+  tasks.asked[0].rows = tasks.asked[1].rows = 16;
+  EXPECT_EQ(tasks.Made().Find(FormId("canvas"))->rows, 9);  // of one task the median is its own
+  tasks.setting.usual_rows = 20;                            // as the run began
+  const Plan later = tasks.Made();
+  EXPECT_EQ(later.Find(FormId("canvas"))->rows, 20);
+  EXPECT_EQ(later.Find(FormId("canvas"))->way, (Way{Mode::kTwoStage, 0}));
+  EXPECT_EQ(later.Find(FormId("qa"))->rows, 16);
 }
 
 TEST(Plan, FixedRowsRunTogetherInThePreferredModeWhereTheyFit) {
