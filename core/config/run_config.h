@@ -70,7 +70,7 @@ struct RunConfig {
   double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit
   bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
   std::string budget;  // as ParseBudget reads it
-  double balance = 0;  // of the usual rows, to which open rows are brought; 0: to none
+  double balance = 0.9;  // of the usual rows, to which open rows are brought; 0: to none
   std::int64_t draws_per_step = 1;
   std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others
   std::int64_t start_timeout = 600;    // seconds that it looks for them before

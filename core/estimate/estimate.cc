@@ -5,7 +5,6 @@
 #include <medley/base/bytes.h>
 #include <medley/model/parameter_bytes.h>
 #include <medley/plan/rank_plan.h>
-#include <medley/plan/task_plan.h>
 
 namespace medley {
 namespace {
@@ -85,6 +84,7 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   profile.constants = task.shape.constants;
   profile.rebuilding = setting_.on_gpu ? 0 : task.shape.constants;  // it may make a copy
   profile.batch_per_row = task.waiting_row;
+  profile.layers = DeepestStack(model_, task.shape);
   for (const Way& way : task.ways) {
     const ModeProfile* measured = task.measured ? task.measured->Find(way) : nullptr;
     const bool is_known = measured != nullptr && measured->measured();
@@ -93,16 +93,14 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   return profile;
 }
 
-// Ways between those of all tasks, of tasks that came to the usual rows. False where nothing was lacking.
-bool Estimate::CountBetween(const Plan& plan) const {
+// False where nothing was lacking.
+bool Estimate::CountFiner(const Plan& plan) const {
   bool counted = false;
   for (const EstimatedTask& task : tasks_) {
     const PlannedTask* entry = plan.Find(task.request.form.id);
-    if (entry == nullptr || entry->own_rows == 0 || task.request.recomputed) continue;
-    TaskProfile& profile = profile_.tasks.at(entry->form);
-    for (const Way& way : WaysBetween(plan, *entry, profile)) {
-      if (profile.Find(way) != nullptr || way.mode != task.request.mode.value_or(way.mode)) continue;
-      profile.modes.push_back(ProfileOf(task, way));
+    if (entry == nullptr) continue;
+    for (const Way& way : entry->finer) {
+      profile_.tasks.at(entry->form).modes.push_back(ProfileOf(task, way));
       counted = true;
     }
   }
@@ -197,7 +195,7 @@ Plan Estimate::PlanFor(std::int64_t budget, const std::set<FormId>& forms) const
                             .drops_tables = tasks_.size() > 1,
                             .balance = setting_.balance};
   Plan plan = MakePlan(profile_, requests, setting);
-  while (CountBetween(plan)) plan = MakePlan(profile_, requests, setting);
+  while (CountFiner(plan)) plan = MakePlan(profile_, requests, setting);
   if (setting_.evaluates) CheckEvaluation(plan);
   return plan;
 }

@@ -87,7 +87,7 @@ class Estimate {
   ModeProfile ProfileOf(const EstimatedTask& task, const Way& way) const;
   TaskProfile ProfileOf(const EstimatedTask& task) const;
   ModeProfile Measured(const EstimatedTask& task, ModeProfile mode) const;
-  bool CountBetween(const Plan& plan) const;
+  bool CountFiner(const Plan& plan) const;
   bool MakesOnce(const EstimatedTask& task, const Way& way) const;
   std::int64_t Evaluation(const EstimatedTask& task, std::int64_t rows, const Plan& plan) const;
   void CheckEvaluation(const Plan& plan) const;
@@ -98,7 +98,7 @@ class Estimate {
   std::vector<EstimatedTask> tasks_;
   std::vector<TaskRequest> asked_;  // of whole draws
   Setting setting_;
-  mutable Profile profile_;  // ways between are counted when a plan asks for them
+  mutable Profile profile_;  // finer ways are counted when a plan asks for them
 };
 
 }  // namespace medley

@@ -307,6 +307,15 @@ std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
   return bytes;
 }
 
+int DeepestStack(const Model& model, const TaskShape& task) {
+  int layers = 0;
+  for (const PassShape& pass : task.passes) {
+    for (const ForwardPart& part : model.Footprint(ForwardOf(pass, model.spec(), 1, /*on_gpu=*/false)))
+      layers = std::max(layers, part.layer + 1);
+  }
+  return layers;
+}
+
 std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
   const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
   const auto passes = static_cast<std::int64_t>(task.passes.size());

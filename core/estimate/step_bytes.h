@@ -26,6 +26,8 @@ MemoryLedger TrainingBytes(const Model& model, const TaskShape& task, const Step
                            const MemoryLedger& floor);
 // Bytes of the gradients that a step of the task leaves.
 std::int64_t GradientBytes(const Model& model, const TaskShape& task);
+// Layers of the deepest stack that its passes run.
+int DeepestStack(const Model& model, const TaskShape& task);
 // Whether the passes of a joint step make more of a picture once than its encoding, and so compute less than
 // passes one by one do.
 bool SharesBeyondEncodings(const Model& model, const TaskShape& task);

@@ -9,7 +9,6 @@
 #include <medley/plan/peak_lines.h>
 #include <medley/plan/plan_request.h>
 #include <medley/plan/profile_key.h>
-#include <medley/plan/task_plan.h>
 #include <medley/run/run.h>
 
 namespace medley {
@@ -177,10 +176,9 @@ bool FormMeasurer::MeasureRefused(const DoesNotFit& refusal, const Requests& req
 }
 
 // Without those that its pins exclude.
-std::vector<Way> FormMeasurer::WaysBelow(const Plan& plan, const PlannedTask& entry,
-                                         const TaskRequest& request) const {
+std::vector<Way> FormMeasurer::WaysBelow(const PlannedTask& entry, const TaskRequest& request) const {
   std::vector<Way> ways = AllWays(request, parts_.host.Variant(request.form));
-  for (const Way& way : WaysBetween(plan, entry, profile_.tasks.at(entry.form))) ways.push_back(way);
+  ways.insert(ways.end(), entry.finer.begin(), entry.finer.end());
   std::erase_if(ways, [&](const Way& way) {
     return (request.mode && way.mode != *request.mode) ||
            (request.recomputed && way.recomputed != *request.recomputed);
@@ -195,7 +193,7 @@ bool FormMeasurer::MeasureBelow(const Plan& plan, const Requests& requests) {
     const TaskRequest& request = requests[i];
     const PlannedTask* entry = plan.Find(request.form.id);
     if (entry == nullptr || entry->own_rows == 0) continue;
-    const std::vector<Way> ways = WaysBelow(plan, *entry, request);
+    const std::vector<Way> ways = WaysBelow(*entry, request);
     const Told told(*this, progress, "measuring ways to more rows of " + request.form.id.text(),
                     {i, requests.size(), kStepsOfAWay * static_cast<double>(ways.size())});
     measured = MeasureTask(request, ways) || measured;

@@ -86,7 +86,7 @@ class FormMeasurer {
   template <typename Measure>
   auto Blaming(const FormId& form, const Measure& measure);
   std::vector<Way> FirstWays(const TaskRequest& request) const;
-  std::vector<Way> WaysBelow(const Plan& plan, const PlannedTask& entry, const TaskRequest& request) const;
+  std::vector<Way> WaysBelow(const PlannedTask& entry, const TaskRequest& request) const;
   bool MeasureTask(const TaskRequest& request, const std::vector<Way>& ways);
   bool MeasureLacking(const TaskRequest& request, const std::vector<Way>& ways);
   void CheckContract(LoadedTask& task, TaskProfile* profile);

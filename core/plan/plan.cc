@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include <medley/base/json_count.h>
@@ -151,15 +153,19 @@ class Planning {
   }
 
  private:
-  // Of the open rows; of an even number the smaller one in the middle.
+  // Of the open rows, each task's fewest; of an even number the smaller one in the middle.
   std::int64_t UsualRows(std::int64_t data) const {
     if (setting_.balance == 0 || setting_.usual_rows > 0)
       return setting_.balance > 0 ? setting_.usual_rows : 0;
-    std::vector<std::int64_t> open;
+    std::map<std::string, std::int64_t> fewest;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const auto own = requests_[i].rows == 0 ? planners_[i].Choose(RoomFor(i, data)) : std::nullopt;
-      if (own) open.push_back(own->rows);
+      if (!own) continue;
+      const auto [task, is_first] = fewest.emplace(requests_[i].form.task, own->rows);
+      if (!is_first) task->second = std::min(task->second, own->rows);
     }
+    std::vector<std::int64_t> open;
+    for (const auto& [task, rows] : fewest) open.push_back(rows);
     std::ranges::sort(open);
     return open.empty() ? 0 : open[(open.size() - 1) / 2];
   }
@@ -194,6 +200,7 @@ class Planning {
             .why = chosen.own ? planner.WhyReached(choice, *chosen.own)
                               : planner.Why(choice, RoomFor(task, plan.data_bytes)),
             .own_rows = chosen.own ? chosen.own->rows : 0,
+            .finer = chosen.own ? planner.Finer(choice, RoomFor(task, plan.data_bytes)) : std::vector<Way>{},
             .confirmed = Confirmed(choice),
             .ledger = planner.Ledger(choice),
             .saved_by_pass = choice.mode->saved_by_pass};

@@ -69,6 +69,7 @@ struct PlannedTask {
   std::int64_t operations = 0;  // floating-point, of a step with rows of the largest lengths; 0: not known
   std::string why{};            // this way, where counted work or balance decided
   std::int64_t own_rows = 0;    // of one forward in its cheapest way, where the usual ones took their place
+  std::vector<Way> finer{};     // that nobody measured, and that may take the usual rows with less work
   bool confirmed = false;       // was a step of so many rows measured?
   PeakLedger ledger{};
   std::map<std::string, std::int64_t> saved_by_pass{};  // bytes a row that each keeps for its backward

@@ -174,13 +174,14 @@ std::optional<Prober::Measured> Prober::Heaviest(LoadedTask& task, Execution pla
 }
 
 // One row: tables, caches and workspaces are there afterwards, and it is known what a row saves.
-bool Prober::WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode) {
+bool Prober::WarmUp(LoadedTask& task, const Execution& plan, TaskProfile& profile, ModeProfile& mode) {
   class Count final : public StepObserver {
    public:
-    explicit Count(ModeProfile& mode) : mode_(mode) {}
+    Count(TaskProfile& profile, ModeProfile& mode) : profile_(profile), mode_(mode) {}
     bool WantsSavedBytes() const override { return true; }
     void PassRan(const PassRun& run) override {
       ++mode_.forwards;
+      profile_.layers = std::max(profile_.layers, run.layers);
       if (!run.saved) return;
       const bool live_together = TraitsOf(mode_.way.mode).keeps == KeepsGraphs::kOfAllPasses;
       std::int64_t& bytes = mode_.saved_per_row;
@@ -189,8 +190,9 @@ bool Prober::WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode) 
     }
 
    private:
+    TaskProfile& profile_;
     ModeProfile& mode_;
-  } count(mode);
+  } count(profile, mode);
   return Try(task, ReadyFor(device_, RowsOf(task).Make(0, 1)), plan, count).has_value();
 }
 
@@ -249,7 +251,7 @@ void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std
   const LiftedBudget lifted(machine_bytes_);
   ModeProfile mode;
   mode.way = plan.way;
-  if (!WarmUp(task, plan, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
+  if (!WarmUp(task, plan, profile, mode) || !AddSize(task, plan, 1, /*in_pieces=*/true, profile, mode)) {
     mode.more_than = std::max<std::int64_t>(1, most_bytes_);
   } else {
     AddLargerSizes(task, plan, most_rows > 0 ? most_rows : kNoBound, profile, mode);

@@ -77,7 +77,7 @@ class Prober {
   std::optional<Measured> Try(LoadedTask& task, const Batch& rows, const Execution& plan,
                               StepObserver& observer, Watch watch = Watch::kTime);
   std::optional<Measured> Heaviest(LoadedTask& task, Execution plan, std::int64_t rows, bool in_pieces);
-  bool WarmUp(LoadedTask& task, const Execution& plan, ModeProfile& mode);
+  bool WarmUp(LoadedTask& task, const Execution& plan, TaskProfile& profile, ModeProfile& mode);
   bool AddSize(LoadedTask& task, const Execution& plan, std::int64_t rows, bool in_pieces,
                TaskProfile& profile, ModeProfile& mode);
   void AddLargerSizes(LoadedTask& task, const Execution& plan, std::int64_t most_rows, TaskProfile& profile,

@@ -7,7 +7,7 @@
 namespace medley {
 namespace {
 
-bool Within(const Choice& choice, std::int64_t room) { return choice.bytes + choice.margin <= room; }
+bool Within(const Choice& choice, std::int64_t room) { return choice.taken() <= room; }
 
 }  // namespace
 
@@ -17,25 +17,6 @@ double Choice::Operations() const {
   const std::int64_t before = pieces() - 1;
   return static_cast<double>(before) * mode->Operations(micro_rows) +
          mode->Operations(rows - before * micro_rows);
-}
-
-std::vector<Way> WaysBetween(const Plan& plan, const PlannedTask& entry, const TaskProfile& profile) {
-  constexpr int kOf = 28;  // as deep as small published models are; of other depths nearly the same share
-  const std::int64_t room =
-      plan.budget - plan.floor_bytes() - plan.data_bytes - entry.tables - entry.ledger.margin;
-  std::vector<Way> ways;
-  for (const ModeTraits& traits : kModes) {
-    const ModeProfile *none = profile.Find({traits.mode, 0}), *all = profile.Find({traits.mode, 1});
-    if (none == nullptr || all == nullptr || !none->measured() || !all->measured()) continue;
-    const std::int64_t most = PeakLines(none->whole).At(plan.usual_rows),
-                       least = PeakLines(all->whole).At(plan.usual_rows);
-    if (most <= room || least > room) continue;
-    const double share = static_cast<double>(most - room) / static_cast<double>(most - least);
-    const int first = std::max(1, static_cast<int>(std::ceil(kOf * share)));
-    for (int layers = first; layers < std::min(first + 2, kOf); ++layers)
-      ways.push_back({traits.mode, {layers, kOf}});
-  }
-  return ways;
 }
 
 TaskPlanner::TaskPlanner(const TaskProfile& profile, const TaskRequest& request, const PlanSetting& setting,
@@ -176,6 +157,43 @@ std::optional<Choice> TaskPlanner::Reach(std::int64_t rows, std::int64_t room) c
     if (!best || fixed.IsLessWork(whole, *best)) best = whole;
   }
   return best ? best : fixed.Choose(room);
+}
+
+std::vector<Way> TaskPlanner::Finer(const Choice& reached, std::int64_t room) const {
+  std::vector<Way> ways;
+  if (profile_.layers == 0 || request_.recomputed) return ways;
+  for (const ModeTraits& traits : kModes) {
+    const auto [wide, narrow] = Nearest(traits.mode, reached.rows, room);
+    if (!wide || !narrow || !IsLessWork(*wide, reached)) continue;
+    const int few = LayersOf(*wide), many = LayersOf(*narrow);
+    if (many - few < 2) continue;
+    const auto above = static_cast<double>(wide->taken() - room);
+    const auto saved = static_cast<double>(wide->taken() - narrow->taken());
+    const int layers = few + static_cast<int>(std::ceil(above / saved * (many - few)));
+    ways.push_back({traits.mode, {std::clamp(layers, few + 1, many - 1), profile_.layers}});
+  }
+  return ways;
+}
+
+// In that mode, of the ways that do not bring one forward to so many rows the one with the most layers
+// computed again, and of those that do the one with the fewest.
+std::pair<std::optional<Choice>, std::optional<Choice>> TaskPlanner::Nearest(Mode mode, std::int64_t rows,
+                                                                             std::int64_t room) const {
+  std::optional<Choice> wide, narrow;
+  for (const ModeProfile& one : profile_.modes) {
+    if (one.way.mode != mode || !Admits(one)) continue;
+    const Choice choice = Cost(one, rows, rows);
+    if (Within(choice, room)) {
+      if (!narrow || one.way.recomputed < narrow->mode->way.recomputed) narrow = choice;
+    } else if (!wide || one.way.recomputed > wide->mode->way.recomputed) {
+      wide = choice;
+    }
+  }
+  return {wide, narrow};
+}
+
+int TaskPlanner::LayersOf(const Choice& choice) const {
+  return static_cast<int>(std::lround(choice.mode->way.recomputed.share() * profile_.layers));
 }
 
 // By all operations, where they were counted: a mode that makes things once may recompute more of its layers.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <medley/plan/plan.h>
@@ -18,15 +19,11 @@ struct Choice {
   std::int64_t bytes = 0;   // above the floor, at the peak
   std::int64_t margin = 0;  // beside them
 
+  std::int64_t taken() const { return bytes + margin; }
   std::int64_t pieces() const { return (rows + micro_rows - 1) / micro_rows; }
   double Milliseconds() const;
   double Operations() const;  // floating-point; 0: nobody counted them
 };
-
-// For an entry that came to the usual rows: of each mode that has too many bytes for them where no layer is
-// computed again, and few enough where all are, the parts of the layers between that come next to them by a
-// line. Of other modes none.
-std::vector<Way> WaysBetween(const Plan& plan, const PlannedTask& entry, const TaskProfile& profile);
 
 // Chooses for one task; see MakePlan.
 class TaskPlanner {
@@ -44,6 +41,9 @@ class TaskPlanner {
   // Of the ways in which so many rows fit in one forward that of least work; where they do in none, what
   // Choose says for a draw of so many.
   std::optional<Choice> Reach(std::int64_t rows, std::int64_t room) const;
+  // Ways of less work that may bring one forward there too, and that nobody measured: of each mode the part of
+  // the layers that a line through the nearest two says. None once these two are a layer apart.
+  std::vector<Way> Finer(const Choice& reached, std::int64_t room) const;
   // About such a choice, beside what Choose said: "joint + recompute 3/4: 21 % more work, 20 to 74 rows".
   std::string WhyReached(const Choice& choice, const Choice& own) const;
   // Words about a choice that Choose made for that room by counted work alone, where another mode would have
@@ -60,6 +60,9 @@ class TaskPlanner {
  private:
   bool Admits(const ModeProfile& mode) const;
   bool IsBetween(const ModeProfile& mode) const;
+  std::pair<std::optional<Choice>, std::optional<Choice>> Nearest(Mode mode, std::int64_t rows,
+                                                                  std::int64_t room) const;
+  int LayersOf(const Choice& choice) const;
   Choice Cost(const ModeProfile& mode, std::int64_t rows, std::int64_t micro_rows) const;
   std::int64_t Margin(const ModeProfile& mode, std::int64_t rows, std::int64_t bytes) const;
   std::int64_t Rebuilding() const;

@@ -11,6 +11,7 @@ struct PassRun {
   const std::string& task;
   const std::string& pass;
   std::int64_t tokens = 0;  // handed to the model, pads among them
+  int layers = 0;           // of the model's deepest stack, by ForwardContext::Layer
   // Bytes that it saved for its backward, parameters and constants not counted; nothing without a graph, or
   // where nobody wanted to know.
   std::optional<std::int64_t> saved;

@@ -1,7 +1,6 @@
 #include <medley/plan/plan.h>
 
 #include <medley/base/bytes.h>
-#include <medley/plan/task_plan.h>
 #include <medley/report/table.h>
 
 #include <algorithm>
@@ -90,19 +89,20 @@ TEST(Plan, TheUsualRowsAreReachedInTheWayOfLeastWork) {
   Uneven tasks;
   std::vector<ModeProfile>& modes = tasks.profile.tasks.at(FormId("canvas")).modes;
   modes.push_back(ModeOf(Mode::kJoint, 600, 800, 1));
-  const Plan all = tasks.Made();
-  EXPECT_EQ(all.Find(FormId("canvas"))->way, (Way{Mode::kJoint, 1}));
+  const auto canvas = [&] { return *tasks.Made().Find(FormId("canvas")); };
+  EXPECT_EQ(canvas().way, (Way{Mode::kJoint, 1}));
+  EXPECT_TRUE(canvas().finer.empty());  // how many layers there are nobody knows
+  tasks.profile.tasks.at(FormId("canvas")).layers = 28;
   // A row may have 1003 bytes: 26 of 28 layers by the line from 6000 to 600.
-  const std::vector<Way> between =
-      WaysBetween(all, *all.Find(FormId("canvas")), tasks.profile.tasks.at(FormId("canvas")));
-  EXPECT_EQ(between, (std::vector<Way>{{Mode::kJoint, {26, 28}},
-                                       {Mode::kJoint, {27, 28}},
-                                       {Mode::kTwoStage, {22, 28}},
-                                       {Mode::kTwoStage, {23, 28}}}));
+  EXPECT_EQ(canvas().finer, (std::vector<Way>{{Mode::kJoint, {26, 28}}, {Mode::kTwoStage, {22, 28}}}));
   modes.push_back(ModeOf(Mode::kJoint, 1000, 800, 0));
   modes.back().way.recomputed = {26, 28};
-  const Plan finer = tasks.Made();
-  EXPECT_EQ(finer.Find(FormId("canvas"))->why, "joint + recompute 26/28: 31 % more work, 9 to 57 rows");
+  EXPECT_EQ(canvas().why, "joint + recompute 26/28: 31 % more work, 9 to 57 rows");
+  EXPECT_EQ(canvas().finer, (std::vector<Way>{{Mode::kJoint, {25, 28}}, {Mode::kTwoStage, {22, 28}}}));
+  modes.push_back(ModeOf(Mode::kJoint, 1100, 800, 0));
+  modes.back().way.recomputed = {25, 28};
+  EXPECT_EQ(canvas().way, (Way{Mode::kJoint, {26, 28}}));
+  EXPECT_EQ(canvas().finer, (std::vector<Way>{{Mode::kTwoStage, {22, 28}}}));
   // Counted work goes before the share of the layers.
   for (ModeProfile& mode : modes) mode.work = WorkOf(100);
   modes[2].work = WorkOf(80);
@@ -111,6 +111,16 @@ TEST(Plan, TheUsualRowsAreReachedInTheWayOfLeastWork) {
   tasks.setting.balance = 0;
   tasks.setting.budget = kFloor + 140 + 800 + 1500;
   EXPECT_EQ(MakePlan(tasks.profile, {tasks.asked[2]}, tasks.setting).entries.at(0).way.recomputed, 1);
+}
+
+TEST(Plan, TheUsualRowsAreThoseOfTasksAndNotOfTheirForms) {
+  Uneven tasks;
+  for (const char* form : {"canvas@1", "canvas@2", "canvas@3"}) {
+    tasks.profile.tasks[FormId(form)] = tasks.profile.tasks.at(FormId("canvas"));
+    tasks.asked.push_back(Ask("canvas", 0));
+    tasks.asked.back().form.id = FormId(form);
+  }
+  EXPECT_EQ(tasks.Made().usual_rows, 57);
 }
 
 TEST(Plan, WhatComesToTheUsualRowsInNoForwardHasThemInMicroBatches) {

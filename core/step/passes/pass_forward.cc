@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -176,6 +177,7 @@ void PassForward::CheckOutsideLayers(const char* what) const {
 at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tensor& x,
                               const std::function<at::Tensor(const at::Tensor&)>& fn) {
   CheckOutsideLayers("Layer");
+  layers_ = std::max(layers_, index + 1);
   const Inside inside(layer_, std::string("'").append(stack).append("' ").append(std::to_string(index)));
   if (!recomputed_.Has(index)) return fn(x);
   return RunRecomputed(layer_, x, fn);

@@ -22,6 +22,9 @@ class PassForward final : public ForwardContext {
   PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
               SharedEncodings& encodings, const RecomputedLayers& recomputed);
 
+  // Of the deepest stack so far.
+  int layers() const { return layers_; }
+
   at::Tensor Layer(std::string_view stack, int index, const at::Tensor& x,
                    const std::function<at::Tensor(const at::Tensor&)>& fn) override;
   at::Tensor Shared(const std::string& key, const Fn& fn) override;
@@ -40,6 +43,7 @@ class PassForward final : public ForwardContext {
   std::string layer_;  // that runs now
   SharedEncodings& encodings_;
   RecomputedLayers recomputed_;
+  int layers_ = 0;
 };
 
 // Activation checkpointing: fn(x), but what autograd would save inside is dropped. The first time that the

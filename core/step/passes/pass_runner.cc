@@ -167,6 +167,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
                       micro_.setting_.way.recomputed);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, asked.wanted(), context);
+  record_.layers = context.layers();
   for (const std::string_view output : asked.wanted()) {
     const auto found = outputs.find(output);
     if (found == outputs.end()) Fail("got no '" + std::string(output) + "' from the model");
@@ -251,6 +252,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
     observer->PassRan({.task = setting_.task.info().name,
                        .pass = pass.name,
                        .tokens = running.record().tokens,
+                       .layers = running.record().layers,
                        .saved = saved ? std::optional(saved->bytes()) : std::nullopt});
   }
   if (record != nullptr) *record = std::move(running.record());

@@ -29,6 +29,7 @@ struct PassRecord {
   ForwardSizes sizes{};     // the most that a forward had
   std::int64_t tokens = 0;  // handed in, pads among them
   int forwards = 0;
+  int layers = 0;  // of the deepest stack
   // What the model gave, with its graph, where it is asked for before the pass runs.
   bool keeps_outputs = false;
   std::map<std::string, at::Tensor> made{};
