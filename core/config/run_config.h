@@ -67,9 +67,9 @@ struct RunConfig {
   std::int64_t threads = 0;                // 0: DefaultThreads()
   std::int64_t seed = 0;
   std::int64_t steps = 1000;
-  double hours = 0;    // within which a run ends, decayed early where it must; 0: no limit
-  bool plan = true;    // measure what tasks take before the first step, and choose modes and rows by it
-  std::string budget;  // as ParseBudget reads it
+  double hours = 0;      // within which a run ends, decayed early where it must; 0: no limit
+  bool plan = true;      // measure what tasks take before the first step, and choose modes and rows by it
+  std::string budget;    // as ParseBudget reads it
   double balance = 0.9;  // of the usual rows, to which open rows are brought; 0: to none
   std::int64_t draws_per_step = 1;
   std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others

@@ -129,7 +129,8 @@ TaskProfile TaskOf(const ordered_json& json) {
                       .modes = {}};
   // The first profiles had none: as much as a copy takes.
   profile.rebuilding = json.contains("rebuilding") ? CountOf(json, "rebuilding") : profile.constants;
-  if (json.contains("layers")) profile.layers = static_cast<int>(CountOf(json, "layers", 0, RecomputedLayers::kMost));
+  if (json.contains("layers"))
+    profile.layers = static_cast<int>(CountOf(json, "layers", 0, RecomputedLayers::kMost));
   for (const ordered_json& json_mode : json.at("modes")) {
     ModeProfile mode = ModeOf(json_mode);
     if (profile.Find(mode.way) != nullptr) throw std::out_of_range(mode.way.Words() + " stands there twice");

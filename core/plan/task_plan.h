@@ -41,8 +41,8 @@ class TaskPlanner {
   // Of the ways in which so many rows fit in one forward that of least work; where they do in none, what
   // Choose says for a draw of so many.
   std::optional<Choice> Reach(std::int64_t rows, std::int64_t room) const;
-  // Ways of less work that may bring one forward there too, and that nobody measured: of each mode the part of
-  // the layers that a line through the nearest two says. None once these two are a layer apart.
+  // Ways of less work that may bring one forward there too, and that nobody measured: of each mode the part
+  // of the layers that a line through the nearest two says. None once these two are a layer apart.
   std::vector<Way> Finer(const Choice& reached, std::int64_t room) const;
   // About such a choice, beside what Choose said: "joint + recompute 3/4: 21 % more work, 20 to 74 rows".
   std::string WhyReached(const Choice& choice, const Choice& own) const;
