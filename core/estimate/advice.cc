@@ -26,13 +26,24 @@ double ShareOfEvaluation(const Estimate& estimate, const Estimate::Recommendatio
   return static_cast<double>(best.evaluation_peak + plan.data_bytes) / static_cast<double>(plan.budget);
 }
 
-bool RepeatsMore(const Way& way, const Way& configured) {
+// What balance chose, the config asked for.
+bool RepeatsMore(const PlannedTask& planned, const Way& configured) {
+  const Way& way = planned.way;
+  if (planned.own_rows > 0) return false;
   return (TraitsOf(way.mode).repeats_makers && !TraitsOf(configured.mode).repeats_makers) ||
          way.recomputed > configured.recomputed;
 }
 
 std::string Label(const TaskAdvice& task, const NamesOfForms& names) {
   return NameOf(task.form, names) + (task.variant == "default" ? "" : " (" + task.variant + ")");
+}
+
+std::string BalancedLines(const Advice& advice, const NamesOfForms& names) {
+  std::string text;
+  for (const TaskAdvice& task : advice.tasks) {
+    if (!task.balanced.empty()) text += "  " + Label(task, names) + " " + task.balanced + "\n";
+  }
+  return text.empty() ? "" : "Brought to " + std::to_string(advice.usual_rows) + " rows:\n" + text;
 }
 
 std::string Footnotes(const Advice& advice) {
@@ -60,12 +71,17 @@ std::size_t Advice::changed() const {
 }
 
 Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
-  Advice advice{.budget = plan.budget, .waiting = plan.data_bytes, .ranks = estimate.ranks(), .tasks = {}};
+  Advice advice{.budget = plan.budget,
+                .waiting = plan.data_bytes,
+                .ranks = estimate.ranks(),
+                .usual_rows = plan.usual_rows,
+                .tasks = {}};
   for (const EstimatedTask& task : estimate.tasks()) {
-    const Way& way = plan.Find(task.request.form.id)->way;
+    const PlannedTask& planned = *plan.Find(task.request.form.id);
+    const Way& way = planned.way;
     const Estimate::Recommendation best = estimate.Recommend(task, plan);
     const std::int64_t taken = best.peak + plan.data_bytes;
-    const bool changes_way = RepeatsMore(way, task.setting.way);
+    const bool changes_way = RepeatsMore(planned, task.setting.way);
     const ModeProfile* mode = task.measured ? task.measured->Find(way) : nullptr;
     advice.tasks.push_back({.form = task.request.form.id,
                             .variant = task.request.variant,
@@ -76,6 +92,7 @@ Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
                             .evaluation = ShareOfEvaluation(estimate, best, plan),
                             .as_configured = best.rows.steps == 1 && !changes_way,
                             .changes_way = changes_way,
+                            .balanced = planned.own_rows > 0 ? planned.why : "",
                             .is_measured = mode != nullptr && mode->measured()});
   }
   return advice;
@@ -100,7 +117,7 @@ std::string AdviceTable(const Advice& advice, const NamesOfForms& names) {
     if (advice.ranks > 1) line.push_back(std::to_string(best.draw_rows));
     table.Add(std::move(line));
   }
-  return table.ToText() + Footnotes(advice);
+  return table.ToText() + BalancedLines(advice, names) + Footnotes(advice);
 }
 
 ordered_json ToJson(const Advice& advice) {
@@ -118,8 +135,11 @@ ordered_json ToJson(const Advice& advice) {
     if (advice.ranks > 1) tasks.back()["draw_rows"] = task.best.draw_rows;
     tasks.back()["evaluation_peak"] = task.best.evaluation_peak;
     tasks.back()["as_configured"] = task.as_configured;
+    if (!task.balanced.empty()) tasks.back()["balanced"] = task.balanced;
   }
-  return {{"budget", advice.budget}, {"waiting", advice.waiting}, {"tasks", std::move(tasks)}};
+  ordered_json json = {{"budget", advice.budget}, {"waiting", advice.waiting}, {"tasks", std::move(tasks)}};
+  if (advice.usual_rows > 0) json["usual_rows"] = advice.usual_rows;
+  return json;
 }
 
 FitVerdict VerdictOf(const Advice& advice) {

@@ -24,13 +24,15 @@ struct TaskAdvice {
   std::int64_t taken = 0;      // the peak and the rows that wait
   double share = 0;            // of the budget, of these
   double evaluation = 0;       // the same of its evaluation; 0 where the run evaluates nothing
-  bool as_configured = false;  // all rows in one forward, in no other way
-  bool changes_way = false;    // it repeats something that the config's mode would not
+  bool as_configured = false;  // all rows in one forward, in no other way but for more rows
+  bool changes_way = false;    // not even a row fits without repeating what the config's mode would not
+  std::string balanced{};      // how it came to the usual rows; "": it did not have to
   bool is_measured = false;    // the peak, by a profile
 };
 struct Advice {
   std::int64_t budget = 0, waiting = 0;  // bytes; the latter beside the peaks
   std::int64_t ranks = 1;                // of one of so many processes
+  std::int64_t usual_rows = 0;           // see Plan
   std::vector<TaskAdvice> tasks;
 
   std::size_t changed() const;  // tasks that are not as configured
