@@ -108,8 +108,9 @@ struct AgentWithTask {
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),
               .control_text = control_text}),
-        task(
-            host.Get(OwnForm(what.task, {.mode = {}, .variant = what.variant, .options = {}, .terms = {}}))) {
+        task(host.Get(OwnForm(
+            what.task,
+            {.mode = {}, .recompute_layers = {}, .variant = what.variant, .options = {}, .terms = {}}))) {
     at::set_num_threads(1);
   }
 
