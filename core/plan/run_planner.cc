@@ -32,14 +32,20 @@ std::int64_t RoomForProbes(const RunPlanner::Setting& setting, at::Device device
   return std::max<std::int64_t>(0, setting.budget - ReadMemory(device).now);
 }
 
-// Whether a plan that was made for `planned` is one for `asked` too: it may have more tasks, which the
-// weights named once.
-bool Covers(const ordered_json& planned, const ordered_json& asked) {
+// Whether all but the tasks is the same.
+bool IsInOneSetting(const ordered_json& planned, const ordered_json& asked) {
   if (!planned.is_object() || !planned.contains("tasks")) return false;
   if (planned.contains("balance") != asked.contains("balance")) return false;
   for (const auto& [key, value] : asked.items()) {
     if (key != "tasks" && planned.value(key, ordered_json()) != value) return false;
   }
+  return true;
+}
+
+// Whether a plan that was made for `planned` is one for `asked` too: it may have more tasks, which the
+// weights named once.
+bool Covers(const ordered_json& planned, const ordered_json& asked) {
+  if (!IsInOneSetting(planned, asked)) return false;
   for (const auto& [task, request] : asked.at("tasks").items()) {
     if (planned.at("tasks").value(task, ordered_json()) != request) return false;
   }
@@ -122,10 +128,9 @@ PlanSetting RunPlanner::SettingForPlan() const {
 Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   PlanSetting setting = SettingForPlan();
   setting.drops_tables = beside_others && now_.plan.drops_tables;
-  if (beside_others) {  // the usual rows are the run's, from its beginning on
-    setting.usual_rows = now_.plan.usual_rows;
-    if (setting.usual_rows == 0) setting.balance = 0;
-  }
+  // The usual rows are the run's, from its beginning on.
+  if (beside_others || IsInOneSetting(now_.planned_for, Asked())) setting.usual_rows = now_.plan.usual_rows;
+  if (beside_others && setting.usual_rows == 0) setting.balance = 0;
   while (true) {
     measurer_.MeasureFloor();
     try {
@@ -195,10 +200,7 @@ const Plan& RunPlanner::PlanRun(const std::vector<Form>& forms) {
   if (StillHolds() && !FailsIn([&] { measurer_.CheckTight(now_.plan, now_.requests, setting_.budget); }))
     return now_.plan;
   const Requests asked = WithKeptRows();
-  const std::int64_t usual = now_.plan.usual_rows;
   now_.plan = OfWholeDraws(PlanWhatCanBeMeasured(PartsOf(asked)), asked, setting_.processes);
-  if (now_.plan.usual_rows == 0 && parts().config.balance > 0)
-    now_.plan.usual_rows = usual;  // rows were kept
   now_.planned_for = Asked();
   now_.planning = {
       {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()},

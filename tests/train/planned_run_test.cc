@@ -61,6 +61,7 @@ RunConfig PlannedConfig(std::int64_t steps, std::int64_t rows = 0) {
   RunConfig config = TinyConfig(steps);
   config.data.threads = 0;
   config.eval.every = 0;
+  config.balance = 0;  // rows are as many as fit
   for (const char* name : {"one", "two", "three"}) config.tasks[name].rows = rows;
   return config;
 }
@@ -184,6 +185,30 @@ TEST_F(PlannedRun, ATaskThatComesLaterIsPlannedWithoutMovingTheOthers) {
   const std::int64_t enough = planner.prober().steps();
   EXPECT_EQ(planner.PlanForm(tiny->run.forms.Own("three")).entries.size(), 3u);
   EXPECT_EQ(planner.prober().steps(), enough);
+}
+
+TEST_F(PlannedRun, TheUsualRowsAreFixedWhenTheRunBegins) {
+  RunConfig config = PlannedConfig(1);
+  config.balance = 1;
+  config.tasks["two"].rows = 5000;  // whose waiting rows leave room for those of all others
+  config.tasks["two"].micro_rows = 50;
+  auto tiny = MakeRun(config);
+  const std::int64_t budget = InUse() + 2600000;
+  RunPlanner planner = Planner(*tiny, budget);
+  const std::int64_t usual = planner.PlanRun(tiny->Own({"one", "two"})).usual_rows;
+  planner.Save(scratch_.path());
+  RunPlanner resumed = Planner(*tiny, budget);
+  resumed.TakeUp(scratch_.path());
+  // Of three passes, which have fewer rows.
+  for (const Plan& plan :
+       {planner.PlanForm(tiny->run.forms.Own("three")), resumed.PlanRun(tiny->Own({"two", "three"}))}) {
+    EXPECT_EQ(plan.usual_rows, usual);
+    EXPECT_EQ(plan.Find(FormId("three"))->rows, usual);
+    EXPECT_GT(plan.Find(FormId("three"))->own_rows, 0);
+    EXPECT_LT(plan.Find(FormId("three"))->own_rows, usual);
+  }
+  EXPECT_EQ(planner.plan().Find(FormId("one"))->own_rows, 0);
+  EXPECT_EQ(planner.plan().Find(FormId("one"))->rows, usual);
 }
 
 // As where a resume's config has other rows for a form that an edit brought.
