@@ -201,6 +201,8 @@ TEST(RunConfig, NumbersThatNoRunCanHaveAreRefused) {
                           "\"plugin_path\": [\"nowhere\"]",
                           "\"device\": \"\"",
                           "\"tasks\": {\"a\": {\"rows\": 4, \"micro_rows\": 8}}",
+                          "\"balance\": 1.1",
+                          "\"balance\": -0.1",
                           "\"tasks\": {\"a\": {\"recompute_layers\": \"3/2\"}}",
                           "\"tasks\": {\"a\": {\"recompute_layers\": 0.5}}",
                           "\"tasks\": {\"a\": {\"recompute_layers\": \"1/2\", \"recompute_every\": 2}}",

@@ -190,10 +190,10 @@ TEST_F(PlannedRun, ATaskThatComesLaterIsPlannedWithoutMovingTheOthers) {
 TEST_F(PlannedRun, TheUsualRowsAreFixedWhenTheRunBegins) {
   RunConfig config = PlannedConfig(1);
   config.balance = 1;
-  config.tasks["two"].rows = 5000;  // whose waiting rows leave room for those of all others
+  config.tasks["two"].rows = 9000;  // whose waiting rows leave room for those of all others
   config.tasks["two"].micro_rows = 50;
   auto tiny = MakeRun(config);
-  const std::int64_t budget = InUse() + 2600000;
+  const std::int64_t budget = InUse() + 3930000;
   RunPlanner planner = Planner(*tiny, budget);
   const std::int64_t usual = planner.PlanRun(tiny->Own({"one", "two"})).usual_rows;
   planner.Save(scratch_.path());
