@@ -21,7 +21,7 @@ struct KernelVerdict {
 };
 struct KernelVerdicts {
   std::string type{};  // that they were tried in, as libtorch calls it
-  std::string card{};  // and on which: KindOfGpu
+  std::string card{};  // and on what kind: KindOfGpu, so the bytes of its memory, and no name
   KernelVerdict of[kFusedKernels];
 
   bool any() const;
