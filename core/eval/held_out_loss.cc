@@ -16,7 +16,7 @@ void HeldOutLoss::Add(const Batch& rows) {
     record.keeps_learned = counts_text_;
     const Sums sums = micro.RunPass(pass, &record);
     for (const auto& [term, sum] : sums) sums_[term] += sum.item<double>();
-    if (counts_text_) CountTextOf(rows, record, sums);
+    if (counts_text_) CountTextOf(record, rows, sums, text_[pass.name]);
     micro.PassDone(pass);
   }
   for (const TermInfo& term : task_.variant().terms) counts_[term.name] += rows.ItemCount(term.name);
@@ -48,38 +48,38 @@ std::optional<std::int64_t> HeldOutLoss::BytesOf(std::int64_t token) const {
   return no_text_.contains(text) ? 0 : std::ssize(text);
 }
 
-void HeldOutLoss::CountTextOf(const Batch& rows, const PassRecord& record, const Sums& sums) {
+void HeldOutLoss::CountTextOf(const PassRecord& record, const Batch& rows, const Sums& sums, PassText& text) {
+  const at::Tensor of_rows = record.learned.defined()
+                                 ? at::bincount(record.learned_rows.to(at::kCPU, at::kLong), {}, rows.size())
+                                 : at::zeros({rows.size()}, at::kLong);
+  for (const auto& [term, sum] : sums) {
+    text.terms.insert(term);
+    const auto items = rows.items().find(term);
+    if (items == rows.items().end() || !at::equal(items->second.to(at::kLong), of_rows))
+      not_of_text_.insert(term);
+  }
   if (!record.learned.defined()) return;
   const at::Tensor learned = record.learned.to(at::kCPU, at::kLong).contiguous();
-  const at::Tensor of_rows = at::bincount(record.learned_rows.to(at::kCPU, at::kLong), {}, rows.size());
-  std::vector<std::string> text;
-  for (const auto& [term, sum] : sums) {
-    const auto items = rows.items().find(term);
-    const bool is_text = items != rows.items().end() && at::equal(items->second.to(at::kLong), of_rows);
-    if (!is_text) not_of_text_.insert(term);
-    if (is_text) text.push_back(term);
-  }
-  if (text.size() != 1) {
-    not_of_text_.insert(text.begin(), text.end());
-    return;
-  }
-  std::optional<std::int64_t>& bytes = bytes_.try_emplace(text.front(), 0).first->second;
-  for (std::int64_t i = 0; bytes && i < learned.numel(); ++i) {
+  for (std::int64_t i = 0; text.bytes && i < learned.numel(); ++i) {
     const std::optional<std::int64_t> more = BytesOf(learned.const_data_ptr<std::int64_t>()[i]);
-    bytes = more ? std::optional(*bytes + *more) : std::nullopt;
+    text.bytes = more ? std::optional(*text.bytes + *more) : std::nullopt;
   }
 }
 
 std::map<std::string, TextLoss> HeldOutLoss::Text() const {
-  std::map<std::string, TextLoss> text;
-  for (const auto& [term, bytes] : bytes_) {
-    const std::int64_t tokens = counts_.at(term);
-    if (tokens == 0 || not_of_text_.contains(term)) continue;
-    text[term] = {.loss = sums_.at(term) / static_cast<double>(tokens),
-                  .tokens = tokens,
-                  .bytes = bytes.value_or(0) > 0 ? bytes : std::nullopt};
+  std::map<std::string, TextLoss> losses;
+  for (const auto& [pass, text] : text_) {
+    std::vector<std::string> terms;
+    for (const std::string& term : text.terms) {
+      if (counts_.at(term) > 0 && !not_of_text_.contains(term)) terms.push_back(term);
+    }
+    if (terms.size() != 1) continue;
+    const std::int64_t tokens = counts_.at(terms.front());
+    losses[terms.front()] = {.loss = sums_.at(terms.front()) / static_cast<double>(tokens),
+                             .tokens = tokens,
+                             .bytes = text.bytes.value_or(0) > 0 ? text.bytes : std::nullopt};
   }
-  return text;
+  return losses;
 }
 
 }  // namespace medley

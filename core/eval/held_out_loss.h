@@ -34,11 +34,17 @@ class HeldOutLoss {
   // Before the first rows: counts the bytes of text too; null: there is no vocabulary that tells them.
   void CountText(const Tokenizer* tokenizer);
   // Of the terms of text: those whose items in each row, of all rows so far, are the tokens that their pass
-  // handed the model to learn. A pass with two such terms has none, as nothing tells them apart.
+  // handed the model to learn. A pass with two such terms has none, as nothing tells them apart; those
+  // without items are none of them.
   std::map<std::string, TextLoss> Text() const;
 
  private:
-  void CountTextOf(const Batch& rows, const PassRecord& record, const Sums& sums);
+  // What a pass handed the model to learn.
+  struct PassText {
+    std::set<std::string> terms{};          // that it sums
+    std::optional<std::int64_t> bytes = 0;  // nothing: the vocabulary does not tell
+  };
+  void CountTextOf(const PassRecord& record, const Batch& rows, const Sums& sums, PassText& text);
   std::optional<std::int64_t> BytesOf(std::int64_t token) const;
 
   LoadedTask& task_;
@@ -48,9 +54,9 @@ class HeldOutLoss {
   std::map<std::string, std::int64_t> counts_;
   bool counts_text_ = false;
   const Tokenizer* tokenizer_ = nullptr;
-  std::set<std::string> no_text_;                             // names of special tokens
-  std::set<std::string> not_of_text_;                         // terms
-  std::map<std::string, std::optional<std::int64_t>> bytes_;  // by term of text
+  std::set<std::string> no_text_;      // names of special tokens
+  std::set<std::string> not_of_text_;  // terms
+  std::map<std::string, PassText> text_;
 };
 
 }  // namespace medley
