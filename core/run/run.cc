@@ -246,11 +246,6 @@ void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console
   trained.step = found->facts.step;
 }
 
-bool IsTaskOption(const std::string& override) {
-  const std::size_t options = override.find(".options.");
-  return override.starts_with("tasks.") && options != std::string::npos && options < override.find('=');
-}
-
 }  // namespace
 
 std::map<FormId, Execution> Run::Configured() const {
@@ -348,6 +343,11 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   run->executor = std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get());
   MakeExchange(*run);
   return run;
+}
+
+bool IsTaskOption(const std::string& override) {
+  const std::size_t options = override.find(".options.");
+  return override.starts_with("tasks.") && options != std::string::npos && options < override.find('=');
 }
 
 TrainedRun OpenTrainedRun(const fs::path& directory, Console& console, const std::string& device,

@@ -137,6 +137,8 @@ struct TrainedRun {
   bool averaged = false;                       // they are the average of the last steps' (optimizer.average)
   std::map<std::string, std::string> dropped;  // tasks that the run dropped while it was trained, and why
 };
+// Whether an override is of those.
+bool IsTaskOption(const std::string& override);
 TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& console,
                           const std::string& device = "", const NamedPlugins& plugins = {},
                           std::vector<std::string> overrides = {},

@@ -198,6 +198,11 @@ TEST(EvalCommand, TheModelAsItBeginsIsScoredByTheConfigAloneAndByTheRunOnce) {
   EXPECT_DOUBLE_EQ(text.at("bits_per_byte"), loss * tokens / std::log(2.0) / bytes);
   EXPECT_GT(bytes, tokens);
 
+  const CommandResult both = Shell(Medley() + "eval " + config + "--out " + (scratch / "both").string() +
+                                   " --against " + run.string() + more);
+  EXPECT_EQ(both.code, 0) << "what replaces the config's values is not the run's: " << both.out;
+  EXPECT_TRUE(Has(both.out, "on the same held-out rows")) << both.out;
+
   const CommandResult now = Shell(Medley() + "eval " + run.string() + " 2>&1");
   EXPECT_TRUE(Has(now.out, "perplexity before")) << now.out;
   const CommandResult report = Shell(Medley() + "report " + run.string() + " --json");

@@ -143,9 +143,11 @@ std::vector<std::string> TasksToScore(const TrainedRun& trained, bool all, Conso
   return tasks;
 }
 
+// Other rows are asked of both. What else replaces a value of a config is that config's own.
 TrainedRun OpenOther(const fs::path& directory, Console& console, const std::string& device,
-                     const NamedPlugins& plugins, const std::vector<std::string>& overrides,
+                     const NamedPlugins& plugins, std::vector<std::string> overrides, bool of_config,
                      SavedWeights kind) {
+  if (of_config) std::erase_if(overrides, [](const std::string& given) { return !IsTaskOption(given); });
   try {
     return OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   } catch (const Error& error) {
@@ -322,7 +324,7 @@ int RunEval(int argc, char** argv) {
   Console console(stderr);
   // First, so that this run's threads count for both.
   const TrainedRun other =
-      against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides, kind);
+      against.empty() ? TrainedRun() : OpenOther(against, console, device, plugins, overrides, begins, kind);
   const TrainedRun trained = begins ? OpenBeginning(directory, console, device, plugins, overrides)
                                     : OpenTrainedRun(directory, console, device, plugins, overrides, kind);
   const Run& run = *trained.run;
