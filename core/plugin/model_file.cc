@@ -26,6 +26,16 @@ std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registr
   return std::nullopt;
 }
 
+NamedFolder NamedFolderIn(const ConfigFile& file, const Registry& registry) {
+  const ModelInfo* info = registry.FindModel(KindOfModel(file));
+  if (info == nullptr) return {};
+  const std::string& group = info->pretrained.group;
+  const JsonNode* folder = file.Find({group, "pretrained"});
+  if (folder == nullptr || !folder->IsString() || folder->scalar.get_ref<const std::string&>().empty())
+    return {};
+  return {.key = group + ".pretrained", .path = file.Resolve(*folder)};
+}
+
 ModelFile ReadModelFile(const std::filesystem::path& path, const Registry& registry) {
   Diagnostics diagnostics;
   ConfigFile file(path, diagnostics);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include <medley/config/config_file.h>
 #include <medley/config/key_table.h>
@@ -24,6 +25,13 @@ struct ModelFile {
 // a pretrained folder.
 std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry,
                                        KeysOf whose = KeysOf::kUser);
+// The published folder that a file names, and at which key; "": none. Whatever else is wrong with the file,
+// and whether the folder is there, is not looked at.
+struct NamedFolder {
+  std::string key{};
+  std::filesystem::path path{};
+};
+NamedFolder NamedFolderIn(const ConfigFile& file, const Registry& registry);
 // Throws InputError with every mistake of the file.
 ModelFile ReadModelFile(const std::filesystem::path& file, const Registry& registry);
 

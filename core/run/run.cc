@@ -27,6 +27,7 @@
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/input_files.h>
+#include <medley/run/published_files.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
@@ -273,6 +274,7 @@ RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& ov
                       const std::vector<fs::path>& changed) {
   RunFiles files(config, overrides, changed);
   ConfigPlugins found = ScanPlugins(config, plugins, files);
+  if (state == RunState::kBegins) PublishedFilesOf(config, files, found.registry).Require();
   RunInputs inputs{.registry = std::move(found.registry), .checked = {}, .moved = files.moved()};
   inputs.checked =
       CheckRun(config, files.overrides(), inputs.registry, state, weights, Locks::kHold, files.of_model());

@@ -13,6 +13,7 @@
 #include <medley/base/printable.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/plugin/model_file.h>
 #include <medley/run/input_record.h>
 #include <medley/weights/pretrained_config.h>
 
@@ -240,39 +241,36 @@ void RunFiles::FindFolder(const std::string& key, const fs::path& path) {
   if (found != places.end()) TakeUncompared(key, path, *found);  // else who needs it says so
 }
 
-void RunFiles::FindPublished(const fs::path& model) {
-  const ordered_json file = JsonOf(model);
-  if (!file.is_object()) return;
-  for (const auto& [group, values] : file.items()) {
-    if (!values.is_object() || !values.contains("pretrained") || !values["pretrained"].is_string()) continue;
-    const std::string key = group + ".pretrained";
-    const ordered_json* known = InputIn(record_, "pretrained");
-    const fs::path folder = RealPlace(model.parent_path() / values["pretrained"].get<std::string>());
-    if (!IsGone(folder)) continue;
-    // As the record has it: the model's file may itself have moved since.
-    const fs::path then = known == nullptr ? folder : fs::path(known->value("path", "")).parent_path();
-    std::vector<fs::path> places = search_.PlacesOf(folder);
-    for (fs::path& place : search_.PlacesOf(then)) places.push_back(std::move(place));
-    std::string others;
-    const auto found = std::ranges::find_if(places, [&](const fs::path& place) {
-      const fs::path config = place / kPretrainedConfigFile;
-      if (IsGone(config)) return false;
-      if (known == nullptr ? IsThere(config) : SameAt("pretrained", *known, config).has_value()) return true;
-      const std::string words = OtherWords(config);
-      if (others.find(words) == others.npos) others += words;
-      return false;
-    });
-    if (found == places.end()) {
-      missing_ += "\n  " + key + " of " + DisplayPath(model) + ": " + folder.string() + " is not there" +
-                  others + "\n    " + search_.Words(then) +
-                  "\n    To name it: write it there, and --allow-changed " + ShellWord(DisplayPath(model));
-      continue;
-    }
-    of_model_.push_back(key + "=" + RealPlace(*found).string());
-    moved_.words.push_back(key + " of the model: " + Printable(folder) + " is now " +
-                           Printable(RealPlace(*found)) +
-                           (known == nullptr ? ", and nothing was compared" : ", with the same config.json"));
+void RunFiles::FindPublished(const fs::path& model, const Registry& registry) {
+  Diagnostics ignored;
+  const NamedFolder named = NamedFolderIn(ConfigFile(model, ignored), registry);
+  if (named.path.empty()) return;
+  const fs::path folder = RealPlace(named.path);
+  if (!IsGone(folder)) return;
+  const ordered_json* known = InputIn(record_, "pretrained");
+  // As the record has it: the model's file may itself have moved since.
+  const fs::path then = known == nullptr ? folder : fs::path(known->value("path", "")).parent_path();
+  std::vector<fs::path> places = search_.PlacesOf(folder);
+  for (fs::path& place : search_.PlacesOf(then)) places.push_back(std::move(place));
+  std::string others;
+  const auto found = std::ranges::find_if(places, [&](const fs::path& place) {
+    const fs::path config = place / kPretrainedConfigFile;
+    if (IsGone(config)) return false;
+    if (known == nullptr ? IsThere(config) : SameAt("pretrained", *known, config).has_value()) return true;
+    const std::string words = OtherWords(config);
+    if (others.find(words) == others.npos) others += words;
+    return false;
+  });
+  if (found == places.end()) {
+    missing_ += "\n  " + named.key + " of " + DisplayPath(model) + ": " + folder.string() + " is not there" +
+                others + "\n    " + search_.Words(then) +
+                "\n    To name it: write it there, and --allow-changed " + ShellWord(DisplayPath(model));
+    return;
   }
+  of_model_.push_back(named.key + "=" + RealPlace(*found).string());
+  moved_.words.push_back(named.key + " of the model: " + Printable(folder) + " is now " +
+                         Printable(RealPlace(*found)) +
+                         (known == nullptr ? ", and nothing was compared" : ", with the same config.json"));
 }
 
 void RunFiles::Find(const Registry& registry) {
@@ -291,7 +289,8 @@ void RunFiles::Find(const Registry& registry) {
   FindFolder("lora.pretrained", config.lora.pretrained);
   const auto model = std::find_if(overrides_.rbegin(), overrides_.rend(),
                                   [](const std::string& given) { return given.starts_with("model="); });
-  FindPublished(model == overrides_.rend() ? config.model : fs::path(model->substr(model->find('=') + 1)));
+  FindPublished(model == overrides_.rend() ? config.model : fs::path(model->substr(model->find('=') + 1)),
+                registry);
   if (missing_.empty()) return;
   throw InputError(DisplayPath(run_) + " is made from files that were moved or removed:" + missing_ +
                    "\nPut each, or a link to it, at one of these places, or name it: medley resume " +

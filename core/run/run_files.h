@@ -55,7 +55,7 @@ class RunFiles {
   void FindConfig(const std::filesystem::path& recorded);
   bool IsGiven(const std::string& key) const;
   void FindInput(const std::string& key, const std::filesystem::path& path);
-  void FindPublished(const std::filesystem::path& model);
+  void FindPublished(const std::filesystem::path& model, const Registry& registry);
   void FindFolder(const std::string& key, const std::filesystem::path& path);
   std::vector<std::filesystem::path> PlacesOf(const std::string& key,
                                               const std::filesystem::path& path) const;

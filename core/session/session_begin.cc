@@ -37,8 +37,8 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     overrides.push_back("weights=" + weights->file.string());
     overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
-  PublishedFilesOf(request.config, overrides).Require();
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
+  PublishedFiles{.folder = inputs.checked.model->config.pretrained()}.RequireWeights();
   if (repeated != nullptr) {
     inputs.rules = RulesOfRun(repeated->directory(), repeated->starts().front().config, inputs);
     inputs.kernels = KernelsOf(repeated->directory());

@@ -223,6 +223,15 @@ class Reporter {
   ordered_json& json_;
 };
 
+// Where its published vocabulary is not there.
+void CountBySmallModel(EstimateArguments& arguments) {
+  RunFiles files(arguments.config, arguments.overrides);
+  const Registry registry = ScanPlugins(arguments.config, arguments.plugins, files).registry;
+  const PublishedFiles published = PublishedFilesOf(arguments.config, files, registry);
+  if (const std::string words = published.CountBySmallModel(arguments.overrides); !words.empty())
+    std::cerr << words << '\n';
+}
+
 // Prints words, or gathers the JSON: what is known of it where it throws.
 void Report(const EstimateArguments& arguments, Limits limits, ordered_json& json) {
   RunInputs inputs = CheckInputs(arguments.config, arguments.overrides, arguments.plugins);
@@ -297,9 +306,7 @@ int RunEstimate(int argc, char** argv) {
   if (!arguments.gpu.empty()) limits.gpu = GpuNamed(arguments.gpu, budget);
   if (!arguments.memory.empty()) limits.memory = MemoryOf(arguments.memory);
   if (!arguments.budget.empty()) arguments.overrides.push_back("budget=" + arguments.budget);
-  const PublishedFiles published = PublishedFilesOf(arguments.config, arguments.overrides);
-  if (const std::string words = published.CountBySmallModel(arguments.overrides); !words.empty())
-    std::cerr << words << '\n';
+  CountBySmallModel(arguments);
   ordered_json json;
   const auto print = [&] {
     if (arguments.as_json) std::cout << JsonText(json, 2) << '\n';

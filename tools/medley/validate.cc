@@ -90,14 +90,15 @@ void ValidateOther(const std::string& kind, const ValidateArguments& arguments) 
 }
 
 void ValidateRun(const ValidateArguments& arguments) {
-  std::vector<std::string> overrides = arguments.overrides;
-  const std::string counted = PublishedFilesOf(arguments.config, overrides).CountBySmallModel(overrides);
-  if (!counted.empty()) std::cerr << counted << '\n';
-  RunFiles files(arguments.config, overrides);
+  RunFiles files(arguments.config, arguments.overrides);
   const Registry registry = ScanPlugins(arguments.config, arguments.plugins, files).registry;
   for (const std::string& words : files.moved().AllWords()) std::cerr << words << '\n';
-  const CheckedRun checked = CheckRun(arguments.config, files.overrides(), registry, RunState::kBegins,
-                                      std::nullopt, Locks::kHold, files.of_model());
+  std::vector<std::string> overrides = files.overrides();
+  const std::string counted =
+      PublishedFilesOf(arguments.config, files, registry).CountBySmallModel(overrides);
+  if (!counted.empty()) std::cerr << counted << '\n';
+  const CheckedRun checked = CheckRun(arguments.config, overrides, registry, RunState::kBegins, std::nullopt,
+                                      Locks::kHold, files.of_model());
   CheckDataFiles(checked.run, checked.curriculum, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
   if (!threads.empty()) std::cerr << "warning: " << threads << '\n';
