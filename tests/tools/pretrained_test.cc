@@ -264,6 +264,22 @@ TEST_F(PretrainedRun, AdaptersWithoutNewTokensTakeTheFilledRowsAlong) {
   EXPECT_EQ(again.code, 0) << again.out;
 }
 
+// Where the run's config is trained anew, and where it is repeated.
+TEST_F(PretrainedRun, ItsFolderIsFoundWhereItLiesNow) {
+  const fs::path then = scratch_ / "models/published", run = scratch_ / "run";
+  fs::create_directories(scratch_ / "models");
+  fs::copy(folder_.path(), then);
+  WriteModel(then);
+  ASSERT_EQ(Train(run, "steps=1").code, 0);
+  fs::rename(then, scratch_ / "published");
+  const std::string line = Medley() + "train " + (run / "config.resolved.json").string() + " --out ";
+  for (const std::string& how : {std::string("anew"), "again --replay " + run.string()}) {
+    const CommandResult trained = Shell(line + (scratch_ / how).string() + " 2>&1");
+    EXPECT_EQ(trained.code, 0) << trained.out;
+    EXPECT_TRUE(Has(trained.out, "published, with the same config.json")) << trained.out;
+  }
+}
+
 // As every vocabulary of fewer tokens than the table has rows would pass else.
 TEST_F(PretrainedRun, AFolderWithoutATokenizerNeedsAWordWhichTheRunKeeps) {
   const fs::path run = scratch_ / "run";
@@ -362,38 +378,80 @@ TEST_F(PretrainedRun, AdaptersOfOtherWeightsThanTheFoldersAreNotExportedAlone) {
   EXPECT_TRUE(Has(none.out, "the run has no adapters")) << none.out;
 }
 
-// The run config of configs/runs on a folder of its structure, with its own tokenizer and tiny layers.
+// The run configs of configs/runs on a folder of their structure, with its own tokenizer and tiny layers.
 class FlagshipRun : public PretrainedRun {
  protected:
-  FlagshipRun() {
-    fs::copy_file(MEDLEY_SOURCE_DIR "/tests/text/cases/qwen.json", folder_ / "tokenizer.json");
+  FlagshipRun() { WriteTokenizer(); }
+
+  // The case's, and small.model's merges behind its own: so the prompts of all tasks fit their tables.
+  void WriteTokenizer() const {
+    Json tokenizer = Json::parse(ReadText(MEDLEY_SOURCE_DIR "/tests/text/cases/qwen.json"));
+    Json &tokens = tokenizer["model"]["vocab"], &merges = tokenizer["model"]["merges"];
+    const std::size_t before = tokens.size();
+    for (std::string piece : ReadVocabulary(MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model").tokens) {
+      if (piece.starts_with("\u2581")) piece.replace(0, 3, "\u0120");  // how each writes a space
+      if (piece.front() == '<' || tokens.contains(piece)) continue;
+      const std::size_t merged = merges.size();
+      for (std::size_t at = 1; at < piece.size(); ++at) {
+        const std::string left = piece.substr(0, at), right = piece.substr(at);
+        if (tokens.contains(left) && tokens.contains(right)) merges.push_back(left + " " + right);
+      }
+      if (merges.size() > merged) tokens[piece] = tokens.size();
+    }
+    for (Json& added : tokenizer["added_tokens"])
+      added["id"] = added["id"].get<std::size_t>() + tokens.size() - before;
+    WriteText(folder_ / "tokenizer.json", tokenizer.dump());
   }
-  CommandResult Do(const std::string& verb, const std::string& config, const std::string& more) const {
+  static CommandResult Do(const std::string& verb, const std::string& config, const std::string& more) {
     return Shell(Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/" + config + " " + more + " 2>&1");
   }
+  // What any small run of these configs has otherwise.
+  std::string Here() const {
+    return " device=cpu threads=1 eval.rows=1 eval.every=0 steps=1 tensorboard=false model=" +
+           (scratch_ / "model.json").string() + " tokenizer=" + (folder_ / "tokenizer.json").string();
+  }
+  // And of one task.
   std::string Small() const {
-    return " device=cpu threads=1 budget=2GiB eval.rows=2 eval.every=0 steps=1 tasks.control.rows=2 "
-           "weights=" +
-           (scratch_ / "weights.json").string() + " model=" + (scratch_ / "model.json").string() +
-           " tokenizer=" + (folder_ / "tokenizer.json").string();
+    return Here() + " budget=2GiB tasks.control.rows=2 weights=" + (scratch_ / "weights.json").string();
   }
 };
 
-TEST_F(FlagshipRun, GoesFromThePlanToAnAnswerByOverridesAlone) {
-  const fs::path run = scratch_ / "run", out = scratch_ / "exported";
+// One row of each, as to plan all of them takes minutes here: rows are planned of two that are unlike.
+TEST_F(FlagshipRun, TrainsAllTasksFromThePlanToAnAnswerByOverridesAlone) {
+  const fs::path run = scratch_ / "run", two = scratch_ / "two.json", all = scratch_ / "all.json";
+  Json model = Json::parse(ReadText(scratch_ / "model.json")), mixture;
+  model["image"] = {{"size", 128}, {"patch", 64}};
+  WriteText(scratch_ / "model.json", model.dump());
   WriteText(scratch_ / "white.png", EncodePng(Picture(128, 128, 255)));
-  const CommandResult planned = Do("plan", "qwen3-0.6b-24gb.json", Small() + " dtype=fp32");
+  WriteText(two, R"({"weights": {"control": 1, "mem_canvas": 1}})");
+  const std::string config = "qwen3-0.6b-24gb.json", small = Here() + " dtype=fp32 budget=48MiB";
+  const CommandResult planned = Do("plan", config, small + " weights=" + two.string());
   EXPECT_EQ(planned.code, 0) << planned.out;
-  const CommandResult trained =
-      Do("train", "qwen3-0.6b-24gb.json", "--out " + run.string() + Small() + " dtype=fp32");
+
+  std::string a_row_of_each = " plan=false draws_per_step=22 weights=" + all.string();
+  const Json tasks = Json::parse(ReadText(MEDLEY_SOURCE_DIR "/configs/runs/" + config)).at("tasks");
+  EXPECT_EQ(tasks.size(), 22U);
+  for (const auto& [task, settings] : tasks.items()) {
+    a_row_of_each += " tasks." + task + ".rows=1";
+    mixture["weights"][task] = 1;
+  }
+  WriteText(all, mixture.dump());
+  const CommandResult trained = Do("train", config, "--out " + run.string() + small + a_row_of_each);
   ASSERT_EQ(trained.code, 0) << trained.out;
   EXPECT_TRUE(Has(trained.out, "step 0 evaluated")) << trained.out;
   for (const std::string& then :
        {"resume " + run.string() + " --steps 2", "eval " + run.string(),
-        "export " + run.string() + " --out " + out.string(),
+        "export " + run.string() + " --out " + (scratch_ / "exported").string(),
         "generate " + run.string() + " --image " + (scratch_ / "white.png").string() + " --prompt a"}) {
     const CommandResult done = Shell(Medley() + then + " 2>&1");
     EXPECT_EQ(done.code, 0) << then << "\n" << done.out;
+  }
+  const Json report = Json::parse(Shell(Medley() + "report " + run.string() + " --json").out);
+  for (const auto& [task, settings] : tasks.items()) {
+    const Json& score = report.at("scores").at(task);
+    EXPECT_EQ(score.at("step"), 2) << task;
+    EXPECT_TRUE(score.contains("before")) << task;
+    EXPECT_EQ(report.at("tasks").at(task).at(0).at("draws"), 2) << task;
   }
 }
 
@@ -405,38 +463,60 @@ TEST_F(FlagshipRun, BeginsWithAdaptersToo) {
 }
 
 // A clone has config.json alone.
-TEST_F(FlagshipRun, SaysWhatIsNotThereYet) {
+TEST_F(FlagshipRun, NamesEveryFileThatIsNotThere) {
   const std::string out = "--out " + (scratch_ / "run").string();
-  fs::remove(folder_ / "tokenizer.json");
-  fs::remove(folder_ / "model.safetensors");
-  for (const char* verb : {"train", "eval"}) {
-    const CommandResult refused = Do(verb, "qwen3-0.6b-24gb.json", out + Small());
-    EXPECT_EQ(refused.code, 2) << refused.out;
-    EXPECT_TRUE(Has(refused.out, "lacks tokenizer.json, model.safetensors")) << refused.out;
-  }
-  EXPECT_FALSE(fs::exists(scratch_ / "run"));
+  const auto refused = [&](const std::string& verb, const std::string& lacking) {
+    const CommandResult result = Do(verb, "qwen3-0.6b-24gb.json", out + Small());
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_TRUE(Has(result.out, "the model begins with lacks " + lacking)) << verb << "\n" << result.out;
+  };
+  fs::rename(folder_ / "tokenizer.json", folder_ / "kept");
+  fs::rename(folder_ / "model.safetensors", folder_ / "kept too");
+  for (const char* verb : {"train", "eval", "plan"}) refused(verb, "tokenizer.json, model.safetensors (or ");
   for (const char* verb : {"validate", "estimate"}) {
     const CommandResult counted =
         Do(verb, "qwen3-0.6b-24gb.json", Small() + (verb[0] == 'e' ? " --memory 2GiB" : ""));
     EXPECT_EQ(counted.code, 0) << counted.out;
     EXPECT_TRUE(Has(counted.out, "has no tokenizer.json: texts have the widths")) << counted.out;
   }
+  fs::rename(folder_ / "kept", folder_ / "tokenizer.json");
+  for (const char* verb : {"train", "eval"}) refused(verb, "model.safetensors (or ");
+  const CommandResult planned = Do("plan", "qwen3-0.6b-24gb.json", Small());
+  EXPECT_EQ(planned.code, 0) << "it reads no weights: " << planned.out;
+  fs::remove(folder_ / "config.json");
+  for (const char* verb : {"train", "plan"}) refused(verb, "config.json, model.safetensors (or ");
+  EXPECT_FALSE(fs::exists(scratch_ / "run"));
 }
 
 TEST_F(FlagshipRun, AnotherArchitectureOrTokenizerIsRefused) {
-  const std::string out = "--out " + (scratch_ / "run").string();
-  const CommandResult strange =
-      Do("train", "qwen3-0.6b-24gb.json",
-         out + Small() + " tokenizer=" MEDLEY_SOURCE_DIR "/configs/tokenizers/small.model");
-  EXPECT_EQ(strange.code, 2) << strange.out;
-  EXPECT_TRUE(Has(strange.out, "the weights do not know")) << strange.out;
-  Json config = SmallPublishedConfig();
-  config["architectures"] = {"GPT2LMHeadModel"};
-  config["model_type"] = "gpt2";
-  WriteText(folder_ / "config.json", config.dump());
-  const CommandResult other = Do("train", "qwen3-0.6b-24gb.json", out + Small());
-  EXPECT_EQ(other.code, 2) << other.out;
-  EXPECT_TRUE(Has(other.out, "gpt2")) << other.out;
+  const auto refused = [&](const std::string& more) {
+    const CommandResult result =
+        Do("train", "qwen3-0.6b-24gb.json", "--out " + (scratch_ / "run").string() + Small() + more);
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_FALSE(fs::exists(scratch_ / "run"));
+    return result.out;
+  };
+  for (const char* file : {"configs/tokenizers/small.model", "tests/text/cases/gpt2.json"}) {
+    const std::string strange = refused(" tokenizer=" MEDLEY_SOURCE_DIR "/" + std::string(file));
+    EXPECT_TRUE(Has(strange, "the weights do not know")) << strange;
+  }
+  fs::rename(folder_ / "tokenizer.json", scratch_ / "tokenizer.json");
+  const std::string unknown = refused(" tokenizer=" + (scratch_ / "tokenizer.json").string());
+  EXPECT_TRUE(Has(unknown, "nobody can tell whether the weights")) << unknown;
+  fs::rename(scratch_ / "tokenizer.json", folder_ / "tokenizer.json");
+  WriteText(folder_ / "config.json",
+            SmallPublishedConfig({{"architectures", {"GPT2LMHeadModel"}}, {"model_type", "gpt2"}}).dump());
+  const std::string other = refused("");
+  EXPECT_TRUE(Has(other, "gpt2")) << other;
+}
+
+// A field of the model may be called so.
+TEST_F(FlagshipRun, OnlyTheLanguageBeginsWithAFolder) {
+  Json model = Json::parse(ReadText(scratch_ / "model.json"));
+  model["encoder"]["pretrained"] = "nowhere";
+  WriteText(scratch_ / "model.json", model.dump());
+  const CommandResult refused = Do("train", "qwen3-0.6b-24gb.json", Small());
+  EXPECT_TRUE(Has(refused.out, "encoder.pretrained: unknown key")) << refused.out;
 }
 
 }  // namespace
