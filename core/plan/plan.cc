@@ -132,8 +132,9 @@ class Planning {
   // The refused ones are left out of the plan.
   Plan Make(std::vector<Refused>& refused) const {
     // More bytes for rows that wait leave fewer rows to wait: the smallest number that suffices.
-    const std::int64_t data = LargestThat(
+    const std::int64_t own = LargestThat(
         DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
+    const std::int64_t data = std::max(own, setting_.data_bytes);
     Plan plan{.budget = setting_.budget,
               .floor = profile_.floor,
               .drops_tables = setting_.drops_tables,

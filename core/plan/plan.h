@@ -40,6 +40,7 @@ struct PlanSetting {
   std::int64_t draws_per_step = 1;
   std::int64_t waiting_draws = 0;  // whose rows lie on this device at once: the step's and those ahead
   std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
+  std::int64_t data_bytes = 0;     // that are kept for rows that wait at least: those of tasks planned before
   // Between draws the tables of tasks may be dropped, where there is no room for those of all.
   bool drops_tables = false;
   double balance = 0;  // as the run config's: see MakePlan

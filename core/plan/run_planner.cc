@@ -130,7 +130,10 @@ Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   setting.drops_tables = beside_others && now_.plan.drops_tables;
   // The usual rows are the run's, from its beginning on.
   if (beside_others || IsInOneSetting(now_.planned_for, Asked())) setting.usual_rows = now_.plan.usual_rows;
-  if (beside_others && setting.usual_rows == 0) setting.balance = 0;
+  if (beside_others) {
+    if (setting.usual_rows == 0) setting.balance = 0;
+    setting.data_bytes = now_.plan.data_bytes;
+  }
   while (true) {
     measurer_.MeasureFloor();
     try {

@@ -193,19 +193,24 @@ TEST_F(PlannedRun, TheUsualRowsAreFixedWhenTheRunBegins) {
   config.tasks["two"].rows = 9000;  // whose waiting rows leave room for those of all others
   config.tasks["two"].micro_rows = 50;
   auto tiny = MakeRun(config);
-  const std::int64_t budget = InUse() + 3930000;
+  RunPlanner first = Planner(*tiny, InUse() + 3930000);
+  const Plan& full = first.PlanRun(tiny->Own({"one", "two"}));
+  const std::int64_t usual = full.usual_rows;
+  EXPECT_EQ(usual, full.Find(FormId("one"))->rows);
+  // Not one more row of one, but the tables of three.
+  const std::int64_t budget = full.Taken(*full.Find(FormId("one"))) + 150;
   RunPlanner planner = Planner(*tiny, budget);
-  const std::int64_t usual = planner.PlanRun(tiny->Own({"one", "two"})).usual_rows;
+  planner.PlanRun(tiny->Own({"one", "two"}));
   planner.Save(scratch_.path());
   RunPlanner resumed = Planner(*tiny, budget);
   resumed.TakeUp(scratch_.path());
-  // Of three passes, which have fewer rows.
   for (const Plan& plan :
        {planner.PlanForm(tiny->run.forms.Own("three")), resumed.PlanRun(tiny->Own({"two", "three"}))}) {
     EXPECT_EQ(plan.usual_rows, usual);
     EXPECT_EQ(plan.Find(FormId("three"))->rows, usual);
     EXPECT_GT(plan.Find(FormId("three"))->own_rows, 0);
     EXPECT_LT(plan.Find(FormId("three"))->own_rows, usual);
+    EXPECT_LE(plan.Taken(*plan.Find(FormId("three"))), budget) << "with two's waiting rows";
   }
   EXPECT_EQ(planner.plan().Find(FormId("one"))->own_rows, 0);
   EXPECT_EQ(planner.plan().Find(FormId("one"))->rows, usual);
