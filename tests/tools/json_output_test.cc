@@ -169,6 +169,12 @@ TEST(JsonOutput, PlanFollowsItsSchema) {
   EXPECT_EQ(plan.at("budget"), 60 << 20);
   EXPECT_EQ(plan.at("tasks").at(0).at("task"), "position_qa");
   EXPECT_EQ(plan.at("stages"), json::array());
+  const json open = outputs.Of(again +
+                                   "60MiB tasks.position_qa.rows=auto tasks.zoom_agent.rows=auto "
+                                   "tasks.zoom_agent.recompute_layers=2/3",
+                               0);
+  EXPECT_EQ(open.at("tasks").at(1).at("recompute_layers"), "2/3");
+  EXPECT_GT(open.at("usual_rows"), 1);
   const json staged = outputs.Of(
       "plan " + kQuickstartFile + test::kStaged + (scratch / "staged.json").string() + " --budget 1GiB", 0);
   EXPECT_EQ(staged.at("stages").at(1).at("other_forms").size(), 1U);
@@ -179,7 +185,7 @@ TEST(JsonOutput, PlanFollowsItsSchema) {
       outputs.Of(again + "50MiB tasks.position_qa.micro_rows=48 tasks.position_qa.mode=joint", 5);
   EXPECT_EQ(row.at("refusals").at(0).at("task"), "position_qa");
   EXPECT_TRUE(row.at("refusals").at(0).at("change").get<std::string>().starts_with("tasks.position_qa."));
-  outputs.ExpectAllKeysSeen({"drops_tables", "tables"});
+  outputs.ExpectAllKeysSeen({"drops_tables", "tables", "own_rows"});
 
   outputs.Refuses("plan " + kQuickstartFile + "stesp=5");
   outputs.Refuses("plan nowhere.json");
@@ -316,6 +322,16 @@ TEST(JsonOutput, EstimateFollowsItsSchema) {
   EXPECT_GT(gpu.at("advice").at("budget"), 1LL << 34);
   EXPECT_EQ(gpu.at("verdict").at("fits"), "as configured");
   EXPECT_EQ(open.at("recommended").at("as_configured"), "GTX 1650");
+  WriteText(scratch / "three.json", R"({"weights": {"control": 1, "zoom_gold": 1, "mem_canvas": 1}})");
+  const json advice = outputs
+                          .Of("estimate " + kQuickstartFile +
+                                  "threads=1 --memory 200MiB weights=" + (scratch / "three.json").string() +
+                                  " tasks.control.rows=auto tasks.zoom_gold.rows=auto "
+                                  "tasks.mem_canvas.rows=auto tasks.mem_canvas.recompute_layers=2/3",
+                              0)
+                          .at("advice");
+  EXPECT_TRUE(advice.at("tasks").at(2).contains("balanced")) << advice;
+  EXPECT_GT(advice.at("usual_rows"), 1);
   const json parts = outputs.Of(estimate + "--ranks 2 --memory 1GiB", 0);
   EXPECT_EQ(parts.at("ranks"), 2);
   const json checked = outputs.Of(estimate + "--check --memory 200MiB tasks.control.rows=2", 0);
