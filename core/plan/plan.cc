@@ -118,10 +118,10 @@ class Planning {
 
   // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
   std::int64_t DataBytes(std::int64_t data) const {
-    const std::int64_t usual = UsualRows(data);
+    const Choices choices = ChoicesFor(data);
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto choice = ChoiceOf(i, data, usual).choice;
+      const auto& choice = choices.of[i].choice;
       const std::int64_t rows =
           requests_[i].rows > 0 ? requests_[i].rows : requests_[i].whole * (choice ? choice->rows : 1);
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].form.id).batch_per_row);
@@ -135,15 +135,16 @@ class Planning {
     const std::int64_t own = LargestThat(
         DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
     const std::int64_t data = std::max(own, setting_.data_bytes);
+    const Choices choices = ChoicesFor(data);
     Plan plan{.budget = setting_.budget,
               .floor = profile_.floor,
               .drops_tables = setting_.drops_tables,
               .data_bytes = data,
-              .usual_rows = UsualRows(data),
+              .usual_rows = choices.usual_rows,
               .entries = {}};
     plan.floor.constants += constants_;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const Chosen chosen = ChoiceOf(i, data, plan.usual_rows);
+      const Chosen& chosen = choices.of[i];
       if (chosen.choice) {
         plan.entries.push_back(Entry(i, chosen, plan));
       } else {
@@ -154,33 +155,45 @@ class Planning {
   }
 
  private:
+  struct Chosen {
+    std::optional<Choice> choice, own;  // the latter where the usual rows took its place
+  };
+  struct Choices {
+    std::int64_t usual_rows = 0;
+    std::vector<Chosen> of;  // by task
+  };
+  Choices ChoicesFor(std::int64_t data) const {
+    Choices choices;
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      choices.of.push_back({.choice = planners_[i].Choose(RoomFor(i, data)), .own = {}});
+    choices.usual_rows = UsualRows(choices.of);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      Chosen& chosen = choices.of[i];
+      const bool is_below = chosen.choice && requests_[i].rows == 0 &&
+                            static_cast<double>(chosen.choice->rows) <
+                                setting_.balance * static_cast<double>(choices.usual_rows);
+      if (!is_below) continue;
+      if (const auto reached = planners_[i].Reach(choices.usual_rows, RoomFor(i, data)))
+        chosen = {.choice = reached, .own = chosen.choice};
+    }
+    return choices;
+  }
+
   // Of the open rows, each task's fewest; of an even number the smaller one in the middle.
-  std::int64_t UsualRows(std::int64_t data) const {
+  std::int64_t UsualRows(const std::vector<Chosen>& cheapest) const {
     if (setting_.balance == 0 || setting_.usual_rows > 0)
       return setting_.balance > 0 ? setting_.usual_rows : 0;
     std::map<std::string, std::int64_t> fewest;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const auto own = requests_[i].rows == 0 ? planners_[i].Choose(RoomFor(i, data)) : std::nullopt;
-      if (!own) continue;
-      const auto [task, is_first] = fewest.emplace(requests_[i].form.task, own->rows);
-      if (!is_first) task->second = std::min(task->second, own->rows);
+      if (requests_[i].rows > 0 || !cheapest[i].choice) continue;
+      const std::int64_t rows = cheapest[i].choice->rows;
+      const auto [task, is_first] = fewest.emplace(requests_[i].form.task, rows);
+      if (!is_first) task->second = std::min(task->second, rows);
     }
     std::vector<std::int64_t> open;
     for (const auto& [task, rows] : fewest) open.push_back(rows);
     std::ranges::sort(open);
     return open.empty() ? 0 : open[(open.size() - 1) / 2];
-  }
-
-  struct Chosen {
-    std::optional<Choice> choice, own;  // the latter where `usual` rows took its place
-  };
-  Chosen ChoiceOf(std::size_t task, std::int64_t data, std::int64_t usual) const {
-    const std::int64_t room = RoomFor(task, data);
-    const auto own = planners_[task].Choose(room);
-    const bool is_below = own && requests_[task].rows == 0 &&
-                          static_cast<double>(own->rows) < setting_.balance * static_cast<double>(usual);
-    const auto reached = is_below ? planners_[task].Reach(usual, room) : std::nullopt;
-    return reached ? Chosen{reached, own} : Chosen{own, std::nullopt};
   }
 
   PlannedTask Entry(std::size_t task, const Chosen& chosen, const Plan& plan) const {
