@@ -93,14 +93,14 @@ class DataRules {
   // Whether Json says something else than what was kept of it.
   bool is_changed() const { return is_changed_ && !is_earlier_; }
   void Kept() { is_changed_ = false; }
-  // What a user should know of what was decided, each line once.
+  // What a user should know of what was decided, or of what a task found in its files; each line once.
+  void Say(std::string words);
   std::vector<std::string> TakeWords();
 
  private:
   HeldOutShare ShareOf(const HeldOutItems& asked, std::int64_t items) const;
   // `now`: how many items there are, and which are held out.
   void Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOutShare& now);
-  void Say(std::string words);
 
   bool is_earlier_ = false, is_changed_ = true;
   std::map<std::string, std::vector<HeldOutShare>> shares_;  // by task

@@ -71,6 +71,10 @@ bool TaskContext::NamesAreText() const {
   return surroundings_.rules == nullptr || surroundings_.rules->NamesAreText();
 }
 
+void TaskContext::Say(const std::string& words) const {
+  if (surroundings_.rules != nullptr) surroundings_.rules->Say("'" + surroundings_.task + "' " + words);
+}
+
 double TaskOptions::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }
 bool TaskOptions::Switch(std::string_view name) const { return Value<bool>(options, name, "a switch"); }
 const std::string& TaskOptions::Word(std::string_view name) const {

@@ -73,6 +73,9 @@ class TaskContext : public TaskOptions {
   HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
   // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
   bool NamesAreText() const;
+  // What a user should know of what the task found in its files, once: the session says it when the run
+  // begins or goes on, the task's name in front.
+  void Say(const std::string& words) const;
 
  private:
   TaskSurroundings surroundings_;
