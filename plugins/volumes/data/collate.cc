@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
@@ -13,6 +12,8 @@
 
 #include <medley/base/error.h>
 #include <medley/task/text_rows.h>
+
+#include "data/scan_file.h"
 
 namespace medley_volumes {
 namespace {
@@ -29,12 +30,8 @@ void CheckScan(const at::Tensor& voxels, Modality modality, const Geometry& geom
   const std::vector<std::int64_t> shape = geometry.Shape(modality);
   if (voxels.sizes() != at::IntArrayRef(shape))
     Refuse(std::string("a ") + NameOf(modality) + " is " + Words(voxels.sizes()) + ", the model wants " +
-           Words(shape) + "; resample it, or set the model's sizes");
-  const at::Tensor finite = at::isfinite(voxels).flatten();
-  if (finite.all().item<bool>()) return;
-  const std::int64_t first = finite.to(at::kInt).argmin().item<std::int64_t>();
-  Refuse(std::string("a ") + NameOf(modality) + " has a value that is not finite (voxel " +
-         std::to_string(first) + " of " + std::to_string(voxels.numel()) + ", counted from 0)");
+           Words(shape) + "; set the option resize, or the model's sizes");
+  RequireFinite(voxels, std::string("a ") + NameOf(modality));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string>
@@ -31,6 +32,7 @@ struct Geometry {
 struct Scan {
   Modality modality = Modality::kVolume;
   std::function<at::Tensor()> voxels;
+  std::filesystem::path nifti{};  // the file, where it is one that says which way its axes run
 };
 
 using Content = std::variant<std::string, Scan>;
@@ -52,14 +54,20 @@ struct Conversation {
 struct ScanCounts {
   std::int64_t volumes = 0, series = 0;
 };
-inline ScanCounts CountScans(const Conversation& conversation) {
-  ScanCounts counts;
+// fn(scan) for each, in their order.
+template <typename Fn>
+void ForEachScan(const Conversation& conversation, const Fn& fn) {
   for (const Turn& turn : conversation.turns) {
     for (const Content& item : turn.items) {
-      if (const auto* scan = std::get_if<Scan>(&item))
-        ++(scan->modality == Modality::kVolume ? counts.volumes : counts.series);
+      if (const auto* scan = std::get_if<Scan>(&item)) fn(*scan);
     }
   }
+}
+inline ScanCounts CountScans(const Conversation& conversation) {
+  ScanCounts counts;
+  ForEachScan(conversation, [&](const Scan& scan) {
+    ++(scan.modality == Modality::kVolume ? counts.volumes : counts.series);
+  });
   return counts;
 }
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include <medley/base/error.h>
-#include <medley/data/tensor_file.h>
 
 namespace medley_volumes {
 namespace {
@@ -40,13 +39,20 @@ void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, con
                            std::to_string(expected) + ", four a voxel");
 }
 
-Scan ScanOf(const JsonItem& item, const fs::path& folder) {
+Scan ScanOf(const JsonItem& item, const fs::path& folder, const ScanForm& form) {
   const bool is_volume = item.Word("modality", {"volume", "series"}) == "volume";
+  const Modality modality = is_volume ? Modality::kVolume : Modality::kSeries;
   const fs::path path = folder / item.Text("image");
+  if (IsNifti(path)) {
+    try {
+      return NiftiScan(path, modality, form);
+    } catch (const medley::InputError& error) {
+      item.Fail("image", error.what());
+    }
+  }
   const std::vector<std::int64_t> shape = ShapeOf(item, is_volume ? 3 : 4);
   CheckSize(path, shape, item);
-  return {is_volume ? Modality::kVolume : Modality::kSeries,
-          [path, shape] { return medley::MapTensor(path, shape, at::kFloat); }};
+  return RawScan(path, shape, modality, form);
 }
 
 std::vector<JsonItem> SomeObjects(const JsonItem& item, std::string_view key) {
@@ -55,14 +61,14 @@ std::vector<JsonItem> SomeObjects(const JsonItem& item, std::string_view key) {
   return objects;
 }
 
-Turn TurnOf(const JsonItem& turn, const fs::path& folder) {
+Turn TurnOf(const JsonItem& turn, const fs::path& folder, const ScanForm& form) {
   Turn read{turn.Word("role", {"user", "assistant"}) == "user" ? Role::kUser : Role::kAssistant, {}};
   for (const JsonItem& item : SomeObjects(turn, "content")) {
     if (item.Has("text") == item.Has("image")) item.Fail("expected either \"text\" or \"image\"");
     if (item.Has("text")) {
       read.items.emplace_back(item.Text("text"));
     } else {
-      read.items.emplace_back(ScanOf(item, folder));
+      read.items.emplace_back(ScanOf(item, folder, form));
     }
   }
   return read;
@@ -78,10 +84,11 @@ void CheckTurns(const Conversation& conversation, const JsonItem& line) {
                            std::to_string(kMostScans));
 }
 
-Conversation ConversationOf(const JsonItem& line, const fs::path& folder) {
+Conversation ConversationOf(const JsonItem& line, const fs::path& folder, const ScanForm& form) {
   Conversation conversation;
   conversation.subject = line.Text("subject");
-  for (const JsonItem& turn : SomeObjects(line, "turns")) conversation.turns.push_back(TurnOf(turn, folder));
+  for (const JsonItem& turn : SomeObjects(line, "turns"))
+    conversation.turns.push_back(TurnOf(turn, folder, form));
   CheckTurns(conversation, line);
   if (line.Has("one_scan")) conversation.one_scan = line.Number("one_scan");
   return conversation;
@@ -96,7 +103,8 @@ void WriteScan(const fs::path& path, const at::Tensor& voxels) {
 
 }  // namespace
 
-ConversationFile::ConversationFile(const fs::path& file) : folder_(file.parent_path()), file_(file) {
+ConversationFile::ConversationFile(const fs::path& file, const ScanForm& form)
+    : folder_(file.parent_path()), file_(file), form_(form) {
   std::map<std::string, std::size_t> index;
   for (std::int64_t item = 0; item < size(); ++item) {
     const Conversation conversation = Read(item);
@@ -107,12 +115,15 @@ ConversationFile::ConversationFile(const fs::path& file) : folder_(file.parent_p
     }
     by_subject_[at->second].push_back(item);
     scans_.push_back(CountScans(conversation));
+    ForEachScan(conversation, [&](const Scan& scan) {
+      if (!scan.nifti.empty()) first_nifti_.emplace(scan.modality, scan.nifti);
+    });
   }
   if (by_subject_.empty()) throw medley::InputError(file.string() + ": has no conversation");
 }
 
 Conversation ConversationFile::Read(std::int64_t item) const {
-  Conversation conversation = ConversationOf(file_.Read(item), folder_);
+  Conversation conversation = ConversationOf(file_.Read(item), folder_, form_);
   conversation.where = [this, item] { return file_.PlaceOf(item); };
   return conversation;
 }

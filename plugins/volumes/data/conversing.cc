@@ -36,8 +36,14 @@ Limits LimitsOf(const medley::TaskContext& context, const Geometry& geometry) {
 std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context, MakeExample make,
                                              const Limits& limits) {
   if (context.Path("data").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
-  return std::make_unique<FileConversations>(context.Path("data"), context.HeldOut("held_out", "volumes"),
-                                             limits);
+  const ScanForm form{
+      .orientation = context.Word("orientation") == "RAS" ? Orientation::kRas : Orientation::kStored,
+      .resize = context.Switch("resize"),
+      .geometry = limits.geometry};
+  auto source = std::make_unique<FileConversations>(context.Path("data"),
+                                                    context.HeldOut("held_out", "volumes"), limits, form);
+  for (const std::string& words : source->Words()) context.Say(words);
+  return source;
 }
 
 // Rows as long as can be are of two kinds at most, which take turns: see MultimodalExample.

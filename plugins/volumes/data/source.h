@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <medley/data/item_stream.h>
 #include <medley/task/drivers/row.h>
@@ -38,13 +40,16 @@ class MadeUpConversations final : public ConversationSource {
 class FileConversations final : public ConversationSource {
  public:
   FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
-                    const Limits& limits);
+                    const Limits& limits, const ScanForm& form);
   // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
   const medley::ItemStream* Items() const override { return &*stream_; }
+  // Which way the first scan of each kind lies, as its file says.
+  std::vector<std::string> Words() const;
 
  private:
   ConversationFile file_;
+  Orientation orientation_;
   std::int64_t longest_ = 0;                  // the item whose scans take the most positions
   std::optional<medley::ItemStream> stream_;  // of subjects
 };

@@ -100,7 +100,7 @@ TEST_F(File, GivesBackWhatWasWritten) {
 
 TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
   const Limits limits{.geometry = kGeometry, .volume_tokens = 8, .series_tokens = 4};
-  const FileConversations source(Path(), {.asked = 3}, limits);
+  const FileConversations source(Path(), {.asked = 3}, limits, {});
   const auto subjects = [&](medley::Split split, std::int64_t count) {
     std::multiset<std::string> seen;
     medley::ForEachRow({.seed = 1, .begin = 0, .count = count, .split = split},
