@@ -41,8 +41,14 @@ nlohmann::json ReadRecord(const RecordIndex& records, std::int64_t record) {
 
 }  // namespace
 
-JsonlFile::JsonlFile(const std::filesystem::path& file)
-    : records_(RecordIndex::Open(file, RecordIndex::Format::kLines, JsonCheck(file))) {}
+JsonlFile::JsonlFile(const std::filesystem::path& file, RecordIndex::Format format)
+    : records_(RecordIndex::Open(file, format, JsonCheck(file))) {}
+
+JsonlFile::JsonlFile(const std::filesystem::path& file) : JsonlFile(file, RecordIndex::Format::kLines) {}
+
+JsonlFile JsonlFile::OfElements(const std::filesystem::path& file) {
+  return {file, RecordIndex::Format::kElements};
+}
 
 JsonItem JsonlFile::Read(std::int64_t item) const {
   NoteRead(records_->path(), records_->BeginOf(item));

@@ -11,12 +11,15 @@
 
 namespace medley {
 
-// A file of JSON values, one a line (JSON Lines); blank lines do not count. Many threads may read at once.
+// A file of JSON values, one a line (JSON Lines); blank lines do not count. Or the elements of a JSON list,
+// over any lines. Many threads may read at once.
 class JsonlFile {
  public:
   // InputError where the file cannot be read; where lines are not good JSON or have a key twice, one with all
   // of them, "FILE:LINE:COLUMN: ...", the first twenty shown.
   explicit JsonlFile(const std::filesystem::path& file);
+  // Of a file that is a JSON list, or one object.
+  static JsonlFile OfElements(const std::filesystem::path& file);
 
   std::int64_t size() const { return records_->size(); }
   // 0 <= item < size(). InputError "FILE:LINE:COLUMN: ..." where the file was changed since.
@@ -27,6 +30,8 @@ class JsonlFile {
   std::string PlaceOf(std::int64_t item) const { return records_->PlaceOf(item); }
 
  private:
+  JsonlFile(const std::filesystem::path& file, RecordIndex::Format format);
+
   std::shared_ptr<const RecordIndex> records_;
 };
 

@@ -21,8 +21,9 @@ struct RecordCheck;
 // is read through sooner than such a file is looked for. Many threads may read at once.
 class RecordIndex {
  public:
-  // A record is a line that is not blank; of kCsv, one whose quotes are closed.
-  enum class Format : std::uint32_t { kLines = 1, kCsv = 2 };
+  // A record is a line that is not blank; of kCsv, one whose quotes are closed. Of kElements it is an element
+  // of the file's JSON list, over any lines, or the file where that is one object.
+  enum class Format : std::uint32_t { kLines = 1, kCsv = 2, kElements = 3 };
 
   static constexpr std::int64_t kLeastKept = std::int64_t{1} << 20;  // bytes
 

@@ -10,6 +10,8 @@
 #include <medley/data/bad_records.h>
 #include <medley/data/item_hash.h>
 
+#include "element_cutter.h"
+
 namespace medley {
 namespace {
 
@@ -41,6 +43,10 @@ class RecordChecker {
     hashes_.push_back(HashItem(text));  // of one that is too long, its first bytes
     if (check_.problem) Check(text, line);
     Forget();
+  }
+  // What no record can be said to have.
+  void Refuse(const std::string& what, std::int64_t line) {
+    if (check_.problem) problems_.Add(file_ + ":" + std::to_string(line) + ": " + what);
   }
   const RecordProblems& problems() const { return problems_; }
   std::vector<std::uint64_t> TakeHashes() { return std::move(hashes_); }
@@ -135,14 +141,57 @@ class Scanner {
   std::vector<std::uint64_t> begins_;
 };
 
-}  // namespace
+// The same of a JSON list's elements.
+class ElementScanner {
+ public:
+  explicit ElementScanner(RecordChecker& checker) : checker_(checker) {}
 
-FoundRecords FindRecords(const InputFile& file, const fs::path& path, RecordIndex::Format format,
-                         const RecordCheck& check) {
+  void Add(std::string_view piece) {
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < piece.size() && !is_wrong_; ++at) {
+      const ElementCutter::Found found = cutter_.Add(piece[at]);
+      if (found == ElementCutter::Found::kBegin) {
+        begins_.push_back(offset_ + (begin = at));
+        record_line_ = line_;
+        is_inside_ = true;
+      } else if (found == ElementCutter::Found::kEnd) {
+        checker_.End(piece.substr(begin, at - begin), record_line_, false);
+        is_inside_ = false;
+      } else if (found == ElementCutter::Found::kMistake) {
+        Refuse(std::string("no element of a JSON list can stand here, found '") + piece[at] + "'");
+      }
+      if (piece[at] == '\n') ++line_;
+    }
+    if (is_inside_) checker_.Keep(piece.substr(begin));
+    offset_ += piece.size();
+  }
+  std::vector<std::uint64_t> Finish() {
+    if (const std::string missing = cutter_.Missing(); !missing.empty() && !is_wrong_) Refuse(missing);
+    if (is_inside_ && !is_wrong_) checker_.End("", record_line_, false);
+    begins_.push_back(offset_);
+    return std::move(begins_);
+  }
+
+ private:
+  void Refuse(const std::string& what) {
+    checker_.Refuse(what, line_);
+    is_wrong_ = true;
+  }
+
+  RecordChecker& checker_;
+  ElementCutter cutter_;
+  bool is_inside_ = false, is_wrong_ = false;
+  std::uint64_t offset_ = 0;
+  std::int64_t line_ = 1, record_line_ = 1;
+  std::vector<std::uint64_t> begins_;
+};
+
+// Reads the file through.
+template <typename AnyScanner>
+FoundRecords Scanned(AnyScanner scanner, RecordChecker& checker, const InputFile& file,
+                     const fs::path& path) {
   WorkProgress progress;
   const std::string words = "reading " + DisplayPath(path);
-  RecordChecker checker(DisplayPath(path), format, check);
-  Scanner scanner(format, checker);
   // One byte more than a small file has: so much is not read, and that is its end.
   const std::int64_t bytes = std::clamp<std::int64_t>(file.size() + 1, 1 << 16, kScanPiece);
   std::string piece(static_cast<std::size_t>(bytes), '\0');
@@ -160,7 +209,17 @@ FoundRecords FindRecords(const InputFile& file, const fs::path& path, RecordInde
   return found;
 }
 
+}  // namespace
+
+FoundRecords FindRecords(const InputFile& file, const fs::path& path, RecordIndex::Format format,
+                         const RecordCheck& check) {
+  RecordChecker checker(DisplayPath(path), format, check);
+  if (format == RecordIndex::Format::kElements) return Scanned(ElementScanner(checker), checker, file, path);
+  return Scanned(Scanner(format, checker), checker, file, path);
+}
+
 std::string_view RecordText(std::string_view text, RecordIndex::Format format, bool from_start) {
+  if (format == RecordIndex::Format::kElements) return FirstElement(text);
   std::size_t end = 0;
   if (format == RecordIndex::Format::kLines) {
     end = std::min(text.find('\n'), text.size());

@@ -158,6 +158,23 @@ TEST_F(Jsonl, TheMistakesOfAllLinesAreToldAtOnceWithTheirPlaces) {
       Refusal([&] { JsonlFile(Write("b.jsonl", "1\n2 3\n")); }).starts_with("b.jsonl:2:3: not valid"));
 }
 
+TEST_F(Jsonl, OfAListTheElementsAreItemsAndItsMistakesAreToldWithTheirPlaces) {
+  const JsonlFile file = JsonlFile::OfElements(Write("a.json", "[{\"x\": 1},\n {\"x\":\n 2}]\n"));
+  ASSERT_EQ(file.size(), 2);
+  EXPECT_EQ(file.Read(1).Integer("x"), 2);
+  EXPECT_EQ(Refusal([&] { file.Read(1).Integer("y"); }).substr(0, 9), "a.json:2:");
+  const auto refusal = [&](const std::string& text) {
+    return Refusal([&] { JsonlFile::OfElements(Write("b.json", text)); });
+  };
+  EXPECT_TRUE(Has(refusal("[1,\n {\"x\": nan}]"), "b.json:2:7: ")) << refusal("[1,\n {\"x\": nan}]");
+  EXPECT_TRUE(Has(refusal("[1,\n 2"), "b.json:2: the list is not closed"));
+  EXPECT_TRUE(Has(refusal("[1,\n]"), "b.json:2: no element of a JSON list can stand here, found ']'"));
+  EXPECT_TRUE(Has(refusal("[1]\n2"), "b.json:2: no element"));
+  EXPECT_TRUE(Has(refusal("{}\n{}"), "b.json:2: no element"));
+  EXPECT_TRUE(Has(refusal("[1, \"a]"), "a text is not closed"));
+  EXPECT_TRUE(Has(refusal("[1}]"), "b.json:1:"));
+}
+
 TEST_F(Jsonl, OfManyMistakesTheFirstTwentyAreShown) {
   std::string text;
   for (int line = 1; line <= 120; ++line) text += line % 2 == 0 ? "{\n" : "{}\n";

@@ -47,6 +47,19 @@ TEST_F(Records, OfCsvHoldLineEndsInQuotes) {
   EXPECT_EQ(index.LineOf(2), 6);
 }
 
+TEST_F(Records, OfAJsonListAreItsElementsOverAnyLines) {
+  const RecordIndex index(Write("a", "\n[ {\"x\": \"],}\\\"\"},\n\n [1,\n{}], -5 ,\"\\\\\"\n]\n"),
+                          Format::kElements);
+  EXPECT_EQ(All(index), (std::vector<std::string>{R"({"x": "],}\""})", "[1,\n{}]", "-5", R"("\\")"}));
+  EXPECT_EQ(index.LineOf(0), 2);
+  EXPECT_EQ(index.LineOf(1), 4);
+  EXPECT_EQ(index.LineOf(3), 5);
+  EXPECT_EQ(All(RecordIndex(Write("b", "{\"x\":\n[1, 2]}\n"), Format::kElements)),
+            (std::vector<std::string>{"{\"x\":\n[1, 2]}"}));
+  EXPECT_EQ(RecordIndex(Write("c", " [ ] "), Format::kElements).size(), 0);
+  EXPECT_EQ(RecordIndex(Write("d", ""), Format::kElements).size(), 0);
+}
+
 TEST_F(Records, AreNotLookedForByARunThatIsToStop) {
   const fs::path file = Write("a", "one\n");
   RequestInterrupt();
@@ -72,6 +85,10 @@ TEST_F(Records, MayBeLongerThanAPieceOfTheScan) {
   std::string text;
   for (const std::string& record : records) text += record + "\n";
   EXPECT_EQ(All(RecordIndex(Write("a", text), Format::kCsv)), records);
+  const std::vector<std::string> elements = {"1", "\"" + longest + "\"", "[" + longest + "]", "2"};
+  text = "[" + elements[0];
+  for (std::size_t i = 1; i < elements.size(); ++i) text += ",\n" + elements[i];
+  EXPECT_EQ(All(RecordIndex(Write("b", text + "]"), Format::kElements)), elements);
 }
 
 // Of a file that is long enough to be kept.
