@@ -250,6 +250,23 @@ void ReadJsonl(const std::string& bytes) {
     }
   }
 }
+// What is a list as a whole is read, and has the same elements.
+void ReadJsonList(const std::string& bytes) {
+  json whole;
+  try {
+    whole = ReadJson<json>(bytes, "items.json");
+  } catch (const InputError&) {
+  }
+  json items = json::array();
+  try {
+    const JsonlFile file = JsonlFile::OfElements(Written("items.json", bytes));
+    for (std::int64_t item = 0; item < file.size(); ++item) items.push_back(file.Read(item).json());
+  } catch (const InputError&) {
+    if (whole.is_array()) std::abort();
+    throw;
+  }
+  if (whole.is_array() && whole != items) std::abort();
+}
 void ReadCsv(const std::string& bytes) { ReadItems<CsvFile>("items.csv", bytes); }
 
 }  // namespace
@@ -278,6 +295,7 @@ std::vector<Reader> Readers() {
                                  {"elf", false, ReadElf},
                                  {"note", true, ReadNote},
                                  {"jsonl", true, ReadJsonl},
+                                 {"json_list", true, ReadJsonList},
                                  {"csv", false, ReadCsv}};
   for (Reader& reader : LogReaders()) readers.push_back(std::move(reader));
   return readers;
