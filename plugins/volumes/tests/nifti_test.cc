@@ -126,6 +126,21 @@ TEST_F(Nifti, AFileThatEndsIsRefusedWhereverItEnds) {
             std::string::npos);
 }
 
+// Whatever a byte of the header becomes, the file is read or refused by its name.
+TEST_F(Nifti, EveryByteOfTheHeaderMayBeAnother) {
+  const std::string good =
+      NiftiBytes({3, 2, 2}).Set(254, std::int16_t{1}).Add(std::vector<float>(12, 1)).bytes();
+  for (std::size_t at = 0; at < 352; ++at) {
+    for (const int flipped : {0x01, 0x80, 0xff}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] ^ flipped);
+      const std::string refusal = Refusal(bytes);
+      EXPECT_TRUE(refusal == "it was read" || refusal.find("scan.nii: ") != std::string::npos)
+          << at << refusal;
+    }
+  }
+}
+
 TEST_F(Nifti, ADamagedPackedFileIsRefusedByItsCheckSum) {
   std::string packed = Packed(NiftiBytes({64, 1, 1}).Add(std::vector<std::int16_t>(64, 5)).bytes());
   packed[packed.size() - 6] ^= 1;
