@@ -20,6 +20,7 @@ std::string OptionInfo::Allowed() const {
   if (kind == OptionKind::kNumber)
     return JsonText(nlohmann::json(low)) + " to " + JsonText(nlohmann::json(high));
   if (kind == OptionKind::kSwitch) return "true or false";
+  if (kind == OptionKind::kText) return "a text";
   return kind == OptionKind::kWord ? JoinNames(words, " or ") : "the path of a file or a directory";
 }
 
@@ -30,7 +31,7 @@ std::string OptionInfo::Problem(const OptionValue& found) const {
                     : kind == OptionKind::kSwitch ? std::holds_alternative<bool>(found)
                     : kind == OptionKind::kWord
                         ? word != nullptr && std::ranges::find(words, *word) != words.end()
-                        : word != nullptr && !word->empty();
+                        : word != nullptr && (kind == OptionKind::kText || !word->empty());
   if (good) return "";
   return "expected " + Allowed() + (summary.empty() ? "" : " (" + summary + ")") + ", found " +
          std::visit([](const auto& held) { return JsonText(nlohmann::json(held)); }, found);

@@ -8,7 +8,7 @@
 
 namespace medley {
 
-enum class OptionKind { kNumber, kWord, kSwitch, kPath };
+enum class OptionKind { kNumber, kWord, kSwitch, kPath, kText };
 
 // A new field of a spec is its member, with what it means, and its line in Fields.
 namespace facts {
@@ -230,6 +230,10 @@ constexpr OptionSpec WordOption(std::string_view name, NameList words, std::stri
 }
 constexpr OptionSpec SwitchOption(std::string_view name, bool value, std::string_view summary) {
   return {.name = name, .value = value ? 1.0 : 0.0, .summary = summary, .kind = OptionKind::kSwitch};
+}
+// Any text; "" where none is given.
+constexpr OptionSpec TextOption(std::string_view name, std::string_view summary) {
+  return {.name = name, .summary = summary, .kind = OptionKind::kText};
 }
 // A file or a folder. In a config it is relative to the file that names it.
 constexpr OptionSpec PathOption(std::string_view name, std::string_view summary, bool required = true) {

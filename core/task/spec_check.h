@@ -68,7 +68,7 @@ constexpr bool OptionsAreGood(const Spec& spec) {
   for (const auto& option : spec.options) {
     if (!IsFinite(option.low) || !IsFinite(option.high)) return false;
     if (!(option.low <= option.value && option.value <= option.high)) return false;
-    if (option.kind > OptionKind::kPath) return false;
+    if (option.kind > OptionKind::kText) return false;
     if ((option.kind == OptionKind::kWord) == option.words.empty()) return false;
     if (option.required && option.kind != OptionKind::kPath) return false;
   }

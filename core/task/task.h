@@ -42,7 +42,7 @@ struct TaskOptions {
   // The value of an option of that kind; an Error names the spec's options where it has none such.
   double Option(std::string_view name) const;
   bool Switch(std::string_view name) const;
-  const std::string& Word(std::string_view name) const;
+  const std::string& Word(std::string_view name) const;     // or text
   std::filesystem::path Path(std::string_view name) const;  // absolute, or "" where none is given
 };
 

@@ -84,6 +84,9 @@ TEST(CheckRun, AnOptionIsOfItsKind) {
   EXPECT_TRUE(Has(mistake(R"("brightness": true)"), "expected 0.0 to 1.0 (of the sky), found true"));
   EXPECT_TRUE(Has(mistake(R"("order": "up")"), "expected near or far (which comes first), found \"up\""));
   EXPECT_TRUE(Has(mistake(R"("order": 1)"), "expected near or far (which comes first), found 1.0"));
+  EXPECT_EQ(mistake(R"("named": "")"), "");
+  EXPECT_EQ(mistake(R"("named": "anybody's.own")"), "");
+  EXPECT_TRUE(Has(mistake(R"("named": 1)"), "expected a text (whose it is), found 1.0"));
   EXPECT_TRUE(Has(mistake(R"("mirror": 1)"), "expected true or false (left and right), found 1.0"));
   EXPECT_TRUE(
       Has(mistake(R"("clips": true)"), "expected the path of a file or a directory (a folder), found true"));
