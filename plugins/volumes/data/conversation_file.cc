@@ -5,93 +5,46 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/files.h>
 
 namespace medley_volumes {
 namespace {
 
 namespace fs = std::filesystem;
-using medley::JsonItem;
 using nlohmann::json;
 
-std::vector<std::int64_t> ShapeOf(const JsonItem& item, std::size_t dimensions) {
-  constexpr std::int64_t kMost = 1 << 20;
-  const std::vector<std::int64_t> shape = item.Integers("shape", 1, kMost);
-  if (shape.size() != dimensions)
-    item.Fail("shape",
-              "expected " + std::to_string(dimensions) + " numbers, found " + std::to_string(shape.size()));
-  return shape;
+bool IsList(const fs::path& file) { return file.extension() == ".json"; }
+
+medley::JsonlFile Opened(const fs::path& file) {
+  return IsList(file) ? medley::JsonlFile::OfElements(file) : medley::JsonlFile(file);
 }
 
-void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, const JsonItem& item) {
+// The .json files of a folder, and of the folders in it where `depth` is above 0.
+void FindLists(const fs::path& folder, int depth, std::vector<fs::path>& found) {
   std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error) item.Fail("image", path.string() + " cannot be read: " + error.message());
-  std::uintmax_t expected = sizeof(float);
-  for (const std::int64_t size : shape) expected *= static_cast<std::uintmax_t>(size);
-  if (bytes != expected)
-    item.Fail("image", path.string() + " has " + std::to_string(bytes) + " bytes; its \"shape\" wants " +
-                           std::to_string(expected) + ", four a voxel");
-}
-
-Scan ScanOf(const JsonItem& item, const fs::path& folder, const ScanForm& form) {
-  const bool is_volume = item.Word("modality", {"volume", "series"}) == "volume";
-  const Modality modality = is_volume ? Modality::kVolume : Modality::kSeries;
-  const fs::path path = folder / item.Text("image");
-  if (IsNifti(path)) {
-    try {
-      return NiftiScan(path, modality, form);
-    } catch (const medley::InputError& error) {
-      item.Fail("image", error.what());
+  fs::directory_iterator entries(folder, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    std::error_code unknown;
+    if (entries->is_directory(unknown)) {
+      if (depth > 0) FindLists(entries->path(), depth - 1, found);
+    } else if (IsList(entries->path())) {
+      found.push_back(entries->path());
     }
   }
-  const std::vector<std::int64_t> shape = ShapeOf(item, is_volume ? 3 : 4);
-  CheckSize(path, shape, item);
-  return RawScan(path, shape, modality, form);
+  if (error) throw medley::InputError(medley::DisplayPath(folder) + ": " + error.message());
 }
 
-std::vector<JsonItem> SomeObjects(const JsonItem& item, std::string_view key) {
-  std::vector<JsonItem> objects = item.Objects(key);
-  if (objects.empty()) item.Fail(key, "expected a list that is not empty");
-  return objects;
-}
-
-Turn TurnOf(const JsonItem& turn, const fs::path& folder, const ScanForm& form) {
-  Turn read{turn.Word("role", {"user", "assistant"}) == "user" ? Role::kUser : Role::kAssistant, {}};
-  for (const JsonItem& item : SomeObjects(turn, "content")) {
-    if (item.Has("text") == item.Has("image")) item.Fail("expected either \"text\" or \"image\"");
-    if (item.Has("text")) {
-      read.items.emplace_back(item.Text("text"));
-    } else {
-      read.items.emplace_back(ScanOf(item, folder, form));
-    }
-  }
-  return read;
-}
-
-void CheckTurns(const Conversation& conversation, const JsonItem& line) {
-  if (conversation.turns.back().role != Role::kAssistant)
-    line.Fail("turns",
-              "it ends without an assistant's turn: nothing in it can be learned; put an answer behind it");
-  const ScanCounts scans = CountScans(conversation);
-  if (scans.volumes + scans.series > kMostScans)
-    line.Fail("turns", std::to_string(scans.volumes + scans.series) + " scans; a conversation has at most " +
-                           std::to_string(kMostScans));
-}
-
-Conversation ConversationOf(const JsonItem& line, const fs::path& folder, const ScanForm& form) {
-  Conversation conversation;
-  conversation.subject = line.Text("subject");
-  for (const JsonItem& turn : SomeObjects(line, "turns"))
-    conversation.turns.push_back(TurnOf(turn, folder, form));
-  CheckTurns(conversation, line);
-  if (line.Has("one_scan")) conversation.one_scan = line.Number("one_scan");
-  return conversation;
+std::vector<fs::path> FilesAt(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) return {path};
+  std::vector<fs::path> files;
+  FindLists(path, 1, files);
+  std::ranges::sort(files);
+  return files;
 }
 
 void WriteScan(const fs::path& path, const at::Tensor& voxels) {
@@ -103,28 +56,43 @@ void WriteScan(const fs::path& path, const at::Tensor& voxels) {
 
 }  // namespace
 
-ConversationFile::ConversationFile(const fs::path& file, const ScanForm& form)
-    : folder_(file.parent_path()), file_(file), form_(form) {
-  std::map<std::string, std::size_t> index;
-  for (std::int64_t item = 0; item < size(); ++item) {
-    const Conversation conversation = Read(item);
-    const auto [at, is_new] = index.emplace(conversation.subject, by_subject_.size());
-    if (is_new) {
-      by_subject_.emplace_back();
-      subjects_.push_back(conversation.subject);
+ConversationFile::ConversationFile(const fs::path& path, ReadingForm form)
+    : form_(std::move(form)), paths_(FilesAt(path)) {
+  for (std::size_t file = 0; file < paths_.size(); ++file) {
+    const medley::JsonlFile opened = Opened(paths_[file]);
+    for (std::int64_t record = 0; record < opened.size(); ++record) {
+      places_.push_back({file, record});
+      Add(ConversationOf(opened.Read(record), paths_[file].parent_path(), form_));
     }
-    by_subject_[at->second].push_back(item);
-    scans_.push_back(CountScans(conversation));
-    ForEachScan(conversation, [&](const Scan& scan) {
-      if (!scan.nifti.empty()) first_nifti_.emplace(scan.modality, scan.nifti);
-    });
+    if (paths_.size() == 1) only_ = opened;
   }
-  if (by_subject_.empty()) throw medley::InputError(file.string() + ": has no conversation");
+  if (places_.empty())
+    throw medley::InputError(medley::DisplayPath(path) + ": has no conversation" +
+                             (paths_.empty() ? ": it is a folder without .json files" : ""));
+}
+
+void ConversationFile::Add(const Conversation& conversation) {
+  const auto [at, is_new] = index_.emplace(conversation.subject, by_subject_.size());
+  if (is_new) {
+    by_subject_.emplace_back();
+    subjects_.push_back(conversation.subject);
+  }
+  by_subject_[at->second].push_back(size());
+  scans_.push_back(CountScans(conversation));
+  ForEachScan(conversation, [&](const Scan& scan) {
+    if (!scan.nifti.empty()) first_nifti_.emplace(scan.modality, scan.nifti);
+  });
 }
 
 Conversation ConversationFile::Read(std::int64_t item) const {
-  Conversation conversation = ConversationOf(file_.Read(item), folder_, form_);
-  conversation.where = [this, item] { return file_.PlaceOf(item); };
+  const Place& place = places_[static_cast<std::size_t>(item)];
+  const fs::path& path = paths_[place.file];
+  const medley::JsonlFile file = only_ ? *only_ : Opened(path);
+  if (place.record >= file.size())
+    throw medley::InputError(medley::DisplayPath(path) +
+                             ": has fewer conversations than when it was read first");
+  Conversation conversation = ConversationOf(file.Read(place.record), path.parent_path(), form_);
+  conversation.where = [file, record = place.record] { return file.PlaceOf(record); };
   return conversation;
 }
 

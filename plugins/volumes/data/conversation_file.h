@@ -3,32 +3,32 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <medley/data/jsonl_file.h>
 
 #include "data/conversation.h"
-#include "data/scan_file.h"
+#include "data/conversation_json.h"
 
 namespace medley_volumes {
 
-// Conversations, one a line of a JSONL file:
+// Conversations of a .jsonl file, one a line; of a .json file that is a list of them; or of the .json files
+// of a folder, and of the folders in it, each a list or one. ConversationOf says what is read:
 //   {"subject": "s12", "one_scan": 0.5, "turns": [
 //     {"role": "user", "content": [{"image": "s12-1.raw", "modality": "volume", "shape": [24, 24, 24]},
 //                                  {"text": " how large are the ventricles?"}]},
 //     {"role": "assistant", "content": [{"text": " the ventricles are small"}]}]}
-// A scan's file is beside it. Of a NIfTI-1 file (.nii, .nii.gz) the header says the shape. Any other one is
-// float32 in the machine's byte order, the last dimension first, as `shape` says; expected are mean 0 and
-// deviation 1. "one_scan" may be missing.
+// A scan's file is beside that which names it. Of a NIfTI-1 file (.nii, .nii.gz) the header says the shape.
+// Any other one is float32 in the machine's byte order, the last dimension first, as `shape` says; expected
+// are mean 0 and deviation 1. "one_scan" may be missing.
 class ConversationFile {
  public:
-  // Reads through all lines once, and looks at the sizes or headers of the scans' files. InputErrors
-  // "FILE:LINE: turns[1].content[0]: ...", for a conversation that does not end with an assistant's turn and
-  // for too many scans, too.
-  explicit ConversationFile(const std::filesystem::path& file, const ScanForm& form = {});
+  // Reads through all conversations once, and looks at the sizes or headers of the scans' files.
+  explicit ConversationFile(const std::filesystem::path& path, ReadingForm form = {});
 
-  std::int64_t size() const { return file_.size(); }
+  std::int64_t size() const { return std::ssize(scans_); }
   // Scans are read when their voxels are asked for. What is read must not outlive this.
   Conversation Read(std::int64_t item) const;
   // The conversations of each subject.
@@ -40,12 +40,21 @@ class ConversationFile {
   const std::map<Modality, std::filesystem::path>& first_nifti() const { return first_nifti_; }
 
  private:
-  std::filesystem::path folder_;
-  medley::JsonlFile file_;
+  struct Place {
+    std::size_t file = 0;
+    std::int64_t record = 0;
+  };
+
+  void Add(const Conversation& conversation);
+
+  ReadingForm form_;
+  std::vector<std::filesystem::path> paths_;
+  std::optional<medley::JsonlFile> only_;     // that is kept open, where there is one
+  std::vector<Place> places_;                 // of the items
+  std::map<std::string, std::size_t> index_;  // of subjects
   std::vector<std::vector<std::int64_t>> by_subject_;
   std::vector<std::string> subjects_;
   std::vector<ScanCounts> scans_;
-  ScanForm form_;
   std::map<Modality, std::filesystem::path> first_nifti_;
 };
 

@@ -36,10 +36,11 @@ Limits LimitsOf(const medley::TaskContext& context, const Geometry& geometry) {
 std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context, MakeExample make,
                                              const Limits& limits) {
   if (context.Path("data").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
-  const ScanForm form{
-      .orientation = context.Word("orientation") == "RAS" ? Orientation::kRas : Orientation::kStored,
-      .resize = context.Switch("resize"),
-      .geometry = limits.geometry};
+  const bool ras = context.Word("orientation") == "RAS";
+  const ReadingForm form{.scans = {.orientation = ras ? Orientation::kRas : Orientation::kStored,
+                                   .resize = context.Switch("resize"),
+                                   .geometry = limits.geometry},
+                         .answer = context.Word("answer")};
   auto source = std::make_unique<FileConversations>(context.Path("data"),
                                                     context.HeldOut("held_out", "volumes"), limits, form);
   for (const std::string& words : source->Words()) context.Say(words);
@@ -71,7 +72,7 @@ at::Tensor Shown(const medley::Batch& rows) {
 
 std::vector<std::string> Conversing::Texts(const medley::TextsContext& context) {
   if (context.Path("data").empty()) return ExampleTexts();
-  const ConversationFile file(context.Path("data"));
+  const ConversationFile file(context.Path("data"), {.answer = context.Word("answer")});
   std::vector<std::string> texts;
   for (std::int64_t item = 0; item < file.size(); ++item) {
     for (const Turn& turn : file.Read(item).turns) {

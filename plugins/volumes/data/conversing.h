@@ -20,7 +20,11 @@ inline constexpr int kMostPositions = 1 << 15, kMostLearned = 256;
 constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_view summary, double chance,
                                             medley::OptionList options = {}) {
   for (const medley::OptionSpec& option :
-       {medley::PathOption("data", "a JSONL file of conversations; without one they are made up", false),
+       {medley::PathOption("data",
+                           "conversations: a .jsonl file, a .json list, or a folder of .json files; without "
+                           "one they are made up",
+                           false),
+        medley::TextOption("answer", "where an answer stands whose text is empty, as metadata.subject_label"),
         medley::OptionSpec{.name = "held_out",
         .value = 8,
         .low = 0,

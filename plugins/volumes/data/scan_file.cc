@@ -127,6 +127,11 @@ std::string NiftiWords(const fs::path& path) {
          AxisCodes(NearestAxesOf(header.affine));
 }
 
+Modality NiftiModality(const fs::path& path) {
+  const std::vector<std::int64_t> sizes = NiftiFile(path).header().sizes;
+  return sizes.size() > 3 && sizes[3] > 1 ? Modality::kSeries : Modality::kVolume;
+}
+
 Scan NiftiScan(const fs::path& path, Modality modality, const ScanForm& form) {
   if (form.geometry) CheckShape(path, modality, form);
   return {modality,

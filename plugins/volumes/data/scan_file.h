@@ -31,6 +31,8 @@ bool IsNifti(const std::filesystem::path& file);
 // The values of a NIfTI-1 file, [.., k, j, i]: i, which is the fastest in the file, last.
 at::Tensor ReadNifti(const std::filesystem::path& file, Orientation orientation);
 
+// A series where it has a fourth size.
+Modality NiftiModality(const std::filesystem::path& file);
 // "33 x 41 x 25 voxels of 3 x 3 x 3 mm, axes LAS", by its header.
 std::string NiftiWords(const std::filesystem::path& file);
 

@@ -9,8 +9,8 @@
 namespace medley_volumes {
 
 FileConversations::FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
-                                     const Limits& limits, const ScanForm& form)
-    : file_(file, form), orientation_(form.orientation) {
+                                     const Limits& limits, const ReadingForm& form)
+    : file_(file, form), orientation_(form.scans.orientation) {
   std::vector<std::uint64_t> hashes;
   for (const std::string& subject : file_.subjects()) hashes.push_back(medley::HashItem(subject));
   stream_.emplace(held_out, hashes, medley::ItemStream::Shows::kPartOfItem);

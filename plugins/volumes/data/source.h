@@ -40,7 +40,7 @@ class MadeUpConversations final : public ConversationSource {
 class FileConversations final : public ConversationSource {
  public:
   FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
-                    const Limits& limits, const ScanForm& form);
+                    const Limits& limits, const ReadingForm& form);
   // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
   const medley::ItemStream* Items() const override { return &*stream_; }

@@ -122,11 +122,11 @@ TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
 
 TEST_F(File, SaysWhereALineIsWrong) {
   ExpectRefused("\"role\":\"user\"", "\"role\":\"nurse\"",
-                "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\", found \"nurse\"");
+                "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\" or \"human\" or \"gpt\" or "
+                "\"system\", found \"nurse\"");
   ExpectRefused("\"modality\":\"volume\"", "\"modality\":\"scan\"",
                 "rows.jsonl:1: turns[0].content[0].modality: expected");
   ExpectRefused("\"shape\":[8,8,8]", "\"shape\":[8,8]", "content[0].shape: expected 3 numbers, found 2");
-  ExpectRefused("\"subject\"", "\"patient\"", "rows.jsonl:1: \"subject\" is missing");
   ExpectRefused("{\"image\"", "{\"picture\"", "content[0]: expected either \"text\" or \"image\"");
   ExpectRefused("{\"content\"", "{\"contents\"", "turns[0]: \"content\" is missing");
 }

@@ -135,16 +135,16 @@ TEST_F(ScanFile, AConversationNamesItAndSaysOfTheFirstHowItLies) {
   Write(file, line("s1", "a.nii") + line("s2", "b.nii.gz"));
   const ScanForm form{.orientation = Orientation::kRas, .resize = true, .geometry = kWanted};
   const Limits limits{.geometry = kWanted, .volume_tokens = 8, .series_tokens = 4};
-  const FileConversations source(file, {.asked = 1}, limits, form);
+  const FileConversations source(file, {.asked = 1}, limits, {.scans = form});
   ASSERT_EQ(source.Words().size(), 1U);
   EXPECT_NE(source.Words()[0].find("a.nii, has 5 x 4 x 6 voxels of 2 x 1 x 1, axes LAS"), std::string::npos)
       << source.Words()[0];
-  const Conversation read = ConversationFile(file, form).Read(0);
+  const Conversation read = ConversationFile(file, {.scans = form}).Read(0);
   EXPECT_TRUE(std::get<Scan>(read.turns[0].items[0])
                   .voxels()
                   .equal(NiftiScan(first, Modality::kVolume, form).voxels()));
   fs::resize_file(folder_ / "b.nii.gz", 20);
-  const std::string refusal = RefusalOf([&] { ConversationFile(file, form); });
+  const std::string refusal = RefusalOf([&] { ConversationFile(file, {.scans = form}); });
   EXPECT_NE(refusal.find("rows.jsonl:2: turns[0].content[0].image: "), std::string::npos) << refusal;
   EXPECT_NE(refusal.find("b.nii.gz: unexpected end of file"), std::string::npos) << refusal;
 }

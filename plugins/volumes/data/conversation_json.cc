@@ -1,0 +1,267 @@
+#include "data/conversation_json.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <medley/base/error.h>
+
+namespace medley_volumes {
+namespace {
+
+namespace fs = std::filesystem;
+using medley::JsonItem;
+using nlohmann::json;
+
+constexpr std::string_view kImageMark = "<image>";
+
+using Spellings = std::initializer_list<const char*>;
+
+// The spelling that the item has; "" where it has none.
+std::string Spelled(const JsonItem& item, Spellings spellings) {
+  for (const char* key : spellings) {
+    if (item.Has(key)) return key;
+  }
+  return "";
+}
+// The first one where it has none, whose absence the item's own error then tells.
+std::string SpelledOrFirst(const JsonItem& item, Spellings spellings) {
+  const std::string key = Spelled(item, spellings);
+  return key.empty() ? *spellings.begin() : key;
+}
+
+std::vector<std::int64_t> ShapeOf(const JsonItem& item, std::size_t dimensions) {
+  constexpr std::int64_t kMost = 1 << 20;
+  const std::vector<std::int64_t> shape = item.Integers("shape", 1, kMost);
+  if (shape.size() != dimensions)
+    item.Fail("shape",
+              "expected " + std::to_string(dimensions) + " numbers, found " + std::to_string(shape.size()));
+  return shape;
+}
+
+void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, const JsonItem& item,
+               const std::string& key) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) item.Fail(key, path.string() + " cannot be read: " + error.message());
+  std::uintmax_t expected = sizeof(float);
+  for (const std::int64_t size : shape) expected *= static_cast<std::uintmax_t>(size);
+  if (bytes != expected)
+    item.Fail(key, path.string() + " has " + std::to_string(bytes) + " bytes; its \"shape\" wants " +
+                       std::to_string(expected) + ", four a voxel");
+}
+
+Modality ModalityOf(const JsonItem& item) {
+  const std::string word = item.Word("modality", {"volume", "series", "sMRI", "dMRI", "fMRI"});
+  return word == "series" || word == "fMRI" ? Modality::kSeries : Modality::kVolume;
+}
+
+// A scan's file where it is named: what is wrong with it is said of the key.
+struct NamedScan {
+  JsonItem item;
+  std::string key;
+  std::string path;
+};
+
+Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form) {
+  const JsonItem& item = named.item;
+  const fs::path path = folder / named.path;
+  if (!IsNifti(path)) {
+    const Modality modality = ModalityOf(item);
+    const std::vector<std::int64_t> shape = ShapeOf(item, modality == Modality::kVolume ? 3 : 4);
+    CheckSize(path, shape, item, named.key);
+    return RawScan(path, shape, modality, form);
+  }
+  const bool is_said = item.Has("modality");
+  const Modality said = is_said ? ModalityOf(item) : Modality::kVolume;
+  try {
+    return NiftiScan(path, is_said ? said : NiftiModality(path), form);
+  } catch (const medley::InputError& error) {
+    item.Fail(named.key, error.what());
+  }
+}
+
+std::string PathKey(const JsonItem& item) { return Spelled(item, {"image", "image_path", "path"}); }
+
+std::vector<JsonItem> SomeObjects(const JsonItem& item, const std::string& key) {
+  std::vector<JsonItem> objects = item.Objects(key);
+  if (objects.empty()) item.Fail(key, "expected a list that is not empty");
+  return objects;
+}
+
+// Those that the conversation names beside its turns.
+std::vector<NamedScan> ScansBeside(const JsonItem& line) {
+  const std::string key = Spelled(line, {"images", "image"});
+  if (key.empty()) return {};
+  const json& value = line.json().at(key);
+  if (value.is_string()) return {{line, key, line.Text(key)}};
+  std::vector<NamedScan> scans;
+  if (value.is_array() && !value.empty() && value[0].is_string()) {
+    for (const std::string& path : line.Texts(key))
+      scans.push_back({line, key + "[" + std::to_string(scans.size()) + "]", path});
+    return scans;
+  }
+  for (const JsonItem& item : line.Objects(key)) {
+    const std::string path_key = PathKey(item);
+    if (path_key.empty()) item.Fail("expected \"path\", the file of a scan");
+    scans.push_back({item, path_key, item.Text(path_key)});
+  }
+  return scans;
+}
+
+// Reads one conversation.
+class ConversationReader {
+ public:
+  ConversationReader(const JsonItem& line, const fs::path& folder, const ReadingForm& form)
+      : line_(line),
+        folder_(folder),
+        form_(form),
+        turns_key_(SpelledOrFirst(line, {"turns", "conversations", "messages"})),
+        turns_(SomeObjects(line, turns_key_)) {
+    const bool stand_in_turns = std::ranges::any_of(turns_, [](const JsonItem& turn) {
+      const std::string key = Spelled(turn, {"content", "value"});
+      if (key.empty() || !turn.json().at(key).is_array()) return false;
+      return std::ranges::any_of(turn.Objects(key),
+                                 [](const JsonItem& item) { return !PathKey(item).empty(); });
+    });
+    if (!stand_in_turns) beside_ = ScansBeside(line);
+  }
+
+  Conversation Take() {
+    for (const JsonItem& turn : turns_) AddTurn(turn);
+    PutTheRestInFront();
+    if (!before_user_.empty()) line_.Fail(turns_key_, "no user's turn stands behind a system's");
+    if (read_.turns.empty() || read_.turns.back().role != Role::kAssistant)
+      line_.Fail(
+          turns_key_,
+          "it ends without an assistant's turn: nothing in it can be learned; put an answer behind it");
+    FindAnswer(read_.turns.back());
+    const ScanCounts scans = CountScans(read_);
+    if (scans.volumes + scans.series > kMostScans)
+      line_.Fail(turns_key_, std::to_string(scans.volumes + scans.series) +
+                                 " scans; a conversation has at most " + std::to_string(kMostScans));
+    read_.subject = Subject();
+    if (line_.Has("one_scan")) read_.one_scan = line_.Number("one_scan");
+    return std::move(read_);
+  }
+
+ private:
+  void AddTurn(const JsonItem& turn) {
+    const std::string role =
+        turn.Word(SpelledOrFirst(turn, {"role", "from"}), {"user", "assistant", "human", "gpt", "system"});
+    const std::string key = SpelledOrFirst(turn, {"content", "value"});
+    const bool is_user = role == "user" || role == "human";
+    std::vector<Content> items;
+    if (is_user) items.swap(before_user_);
+    if (turn.Has(key) && turn.json().at(key).is_string()) {
+      AddText(turn, key, items);
+    } else {
+      for (const JsonItem& item : SomeObjects(turn, key)) AddItem(item, items);
+    }
+    if (role == "system")
+      before_user_ = std::move(items);
+    else
+      read_.turns.push_back({is_user ? Role::kUser : Role::kAssistant, std::move(items)});
+  }
+
+  void AddItem(const JsonItem& item, std::vector<Content>& items) {
+    const std::string path_key = PathKey(item);
+    if (item.Has("text") != path_key.empty()) item.Fail("expected either \"text\" or \"image\"");
+    if (path_key.empty())
+      AddText(item, "text", items);
+    else
+      AddScan({item, path_key, item.Text(path_key)}, items);
+  }
+
+  void AddScan(const NamedScan& named, std::vector<Content>& items) {
+    paths_ += (paths_.empty() ? "" : " ") + named.path;
+    items.emplace_back(ScanOf(named, folder_, form_.scans));
+  }
+
+  // Where scans are named beside the turns, each mark is the next of them.
+  void AddText(const JsonItem& item, const std::string& key, std::vector<Content>& items) {
+    const std::string text = item.Text(key);
+    std::string_view rest = text;
+    for (std::size_t at; !beside_.empty() && (at = rest.find(kImageMark)) != std::string_view::npos;) {
+      if (at > 0) items.emplace_back(std::string(rest.substr(0, at)));
+      if (next_ == beside_.size())
+        item.Fail(key, "one <image> more than the " + std::to_string(next_) + " that stand beside the turns");
+      AddScan(beside_[next_++], items);
+      rest.remove_prefix(at + kImageMark.size());
+    }
+    if (!rest.empty()) items.emplace_back(std::string(rest));
+  }
+
+  void PutTheRestInFront() {
+    if (next_ == beside_.size()) return;
+    if (next_ > 0)
+      line_.Fail(turns_key_, "its texts hold " + std::to_string(next_) + " <image>, beside them stand " +
+                                 std::to_string(beside_.size()));
+    const auto user = std::ranges::find(read_.turns, Role::kUser, &Turn::role);
+    if (user == read_.turns.end()) line_.Fail(turns_key_, "no user's turn that shows its scans");
+    std::vector<Content> items;
+    for (const NamedScan& named : beside_) AddScan(named, items);
+    user->items.insert(user->items.begin(), items.begin(), items.end());
+  }
+
+  // Of files that were made to test others the last text is empty.
+  void FindAnswer(Turn& last) const {
+    if (!last.items.empty()) return;
+    if (form_.answer.empty())
+      line_.Fail(turns_key_,
+                 "the last answer is empty; name where it stands by the option answer, as "
+                 "metadata.subject_label");
+    const json* value = &line_.json();
+    std::string_view rest = form_.answer;
+    while (value != nullptr && !rest.empty()) {
+      const std::string_view key = rest.substr(0, rest.find('.'));
+      const auto found = value->is_object() ? value->find(key) : value->end();
+      value = value->is_object() && found != value->end() ? &*found : nullptr;
+      rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+    }
+    if (value == nullptr || value->is_structured() || value->is_null() || *value == "")
+      line_.Fail("the last answer is empty, and no text or number stands in " + form_.answer +
+                 ", where the option answer says");
+    last.items.emplace_back(value->is_string() ? value->get<std::string>() : value->dump());
+  }
+
+  // What is asked about one subject is held out together.
+  std::string Subject() const {
+    if (const std::string key = Spelled(line_, {"subject", "subject_id"}); !key.empty())
+      return line_.Text(key);
+    std::string subjects;
+    if (line_.Has("subject_ids")) {
+      for (const std::string& subject : line_.Texts("subject_ids"))
+        subjects += (subjects.empty() ? "" : " ") + subject;
+    } else if (line_.Has("metadata") && line_.json().at("metadata").is_object() &&
+               line_.Object("metadata").Has("subject_id")) {
+      subjects = line_.Object("metadata").Text("subject_id");
+    }
+    if (!subjects.empty()) return subjects;
+    if (paths_.empty()) line_.Fail("\"subject\" is missing, and no scan stands for one");
+    return paths_;
+  }
+
+  const JsonItem& line_;
+  const fs::path& folder_;
+  const ReadingForm& form_;
+  std::string turns_key_;
+  std::vector<JsonItem> turns_;
+  std::vector<NamedScan> beside_;
+  std::size_t next_ = 0;              // of these
+  std::vector<Content> before_user_;  // what the system said
+  std::string paths_;                 // of its scans
+  Conversation read_;
+};
+
+}  // namespace
+
+Conversation ConversationOf(const JsonItem& line, const fs::path& folder, const ReadingForm& form) {
+  return ConversationReader(line, folder, form).Take();
+}
+
+}  // namespace medley_volumes
