@@ -7,6 +7,7 @@
 include(MedleyHeadersDigest)
 set(_medley_public
   base/version.h
+  data/class_names.h
   data/csv_file.h
   data/item_hash.h
   data/item_stream.h

@@ -1,7 +1,6 @@
 #include <medley/checkpoint/load_weights.h>
 
 #include <algorithm>
-#include <set>
 
 #include <medley/base/error.h>
 #include <medley/base/printable.h>
@@ -87,12 +86,13 @@ bool Merge(SavedTensors& saved, const Adapters& adapters, const std::vector<Para
 
 TakenWeights LoadWeights(const fs::path& checkpoint, const std::vector<Parameter>& weights,
                          const std::vector<std::string>& patterns, const Adapters& adapters,
-                         SavedWeights kind) {
+                         SavedWeights kind, const std::set<std::string>& anew) {
   SavedTensors saved = ReadSafetensors(checkpoint / kModelFile);
   const std::optional<Adapters> saved_adapters = ReadAdapters(checkpoint);
   TakenWeights taken;
   if (kind == SavedWeights::kAveraged) taken.averaged = PutAverages(checkpoint, saved);
   std::vector<Parameter> wanted = Matching(weights, patterns);
+  std::erase_if(wanted, [&](const Parameter& parameter) { return anew.contains(parameter.name); });
   const auto of_adapter = [](const Parameter& parameter) { return IsAdapter(parameter.name); };
   const bool wants_adapters = std::ranges::any_of(wanted, of_adapter);
   if (saved_adapters && wants_adapters) RequireSameAdapters(checkpoint, *saved_adapters, adapters);

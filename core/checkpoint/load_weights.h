@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ enum class SavedWeights { kTrained, kAveraged };
 // Loads only the weights whose names match one of the patterns (* and ?); every parameter that matches must
 // be there. Adapters that the checkpoint has and the model has not are merged into its weights, on the CPU in
 // float; those that the model alone has are left as they are; where both have some, they must be the same.
+// `anew`: names of parameters that are left as they are, whatever the checkpoint has of them.
 struct TakenWeights {
   std::size_t count = 0;
   std::string adapters{};  // what became of them, in words; "": neither has any, or they were taken
@@ -22,6 +24,6 @@ struct TakenWeights {
 };
 TakenWeights LoadWeights(const std::filesystem::path& checkpoint, const std::vector<Parameter>& weights,
                          const std::vector<std::string>& patterns = {"*"}, const Adapters& adapters = {},
-                         SavedWeights kind = SavedWeights::kTrained);
+                         SavedWeights kind = SavedWeights::kTrained, const std::set<std::string>& anew = {});
 
 }  // namespace medley

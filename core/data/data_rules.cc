@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -84,6 +85,14 @@ DataRules DataRules::Of(const ordered_json& record) {
     }
     for (const auto& [task, rows] : record.at("held_out_by_place").items())
       rules.by_place_[task] = rows.get<std::string>();
+    if (record.contains("held_out_files")) {
+      for (const auto& [task, file] : record.at("held_out_files").items())
+        rules.files_[task] = {.items = file.at("items").get<std::int64_t>(),
+                              .trained = file.at("trained").get<std::int64_t>(),
+                              .rows = file.at("rows").get<std::string>()};
+    }
+    if (record.contains("classes"))
+      rules.classes_ = record.at("classes").get<std::map<std::string, std::vector<std::string>>>();
     return rules;
   } catch (const nlohmann::json::exception& error) {
     throw damaged(error);
@@ -101,6 +110,9 @@ ordered_json DataRules::Json() const {
   for (const auto& [task, shares] : shares_) {
     for (const HeldOutShare& share : shares) json["held_out"][task].push_back(ShareJson(share));
   }
+  for (const auto& [task, file] : files_)
+    json["held_out_files"][task] = {{"items", file.items}, {"trained", file.trained}, {"rows", file.rows}};
+  if (!classes_.empty()) json["classes"] = classes_;
   return json;
 }
 
@@ -203,6 +215,33 @@ void DataRules::Keep(const HeldOutItems& asked, HeldOutShare share, const HeldOu
   Say(words);
 }
 
+void DataRules::NoteFile(const std::string& task, std::span<const std::uint64_t> training,
+                         std::span<const std::uint64_t> held_out) {
+  const std::set<std::uint64_t> trained(training.begin(), training.end());
+  const HeldOutFile file{
+      .items = std::ssize(held_out),
+      .trained = std::ranges::count_if(held_out, [&](std::uint64_t hash) { return trained.contains(hash); }),
+      .rows = RowsWord(held_out)};
+  HeldOutFile& known = files_[task];
+  is_changed_ = is_changed_ || known.rows != file.rows || known.trained != file.trained;
+  known = file;
+  Say("'" + task + "' is evaluated on " + Count(file.items, "item") + " of a file of their own, of which " +
+      (file.trained == 0 ? "none stands in the training file"
+                         : std::to_string(file.trained) + " stand in the training file too, word for word: " +
+                               "their scores tell nothing of what is new"));
+}
+
+const std::vector<std::string>& DataRules::ClassesOf(const std::string& task) const {
+  static const std::vector<std::string> none;
+  const auto found = classes_.find(task);
+  return found == classes_.end() ? none : found->second;
+}
+
+void DataRules::KeepClasses(const std::string& task, std::vector<std::string> names) {
+  is_changed_ = true;
+  classes_[task] = std::move(names);
+}
+
 const std::vector<HeldOutShare>& DataRules::SharesOf(const std::string& task) const {
   static const std::vector<HeldOutShare> none;
   const auto found = shares_.find(task);
@@ -212,12 +251,16 @@ const std::vector<HeldOutShare>& DataRules::SharesOf(const std::string& task) co
 std::string DataRules::RowsHeldOut(const std::string& task) const {
   std::string rows;
   if (const auto found = by_place_.find(task); found != by_place_.end()) rows = found->second;
+  if (const auto found = files_.find(task); found != files_.end())
+    rows += (rows.empty() ? "" : " ") + found->second.rows;
   for (const HeldOutShare& share : SharesOf(task)) rows += (rows.empty() ? "" : " ") + share.rows;
   return rows;
 }
 
 std::string DataRules::HeldOutWords(const std::string& task) const {
   if (const auto found = by_place_.find(task); found != by_place_.end()) return found->second;
+  if (const auto found = files_.find(task); found != files_.end())
+    return std::to_string(found->second.items) + " of a file of their own";
   const std::vector<HeldOutShare>& shares = SharesOf(task);
   if (shares.empty()) return is_earlier_ ? "by place" : "none";
   return std::to_string(shares.back().held_out) + " of " + std::to_string(shares.back().items);

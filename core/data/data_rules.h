@@ -47,9 +47,17 @@ struct HeldOutShare {
 // A run that weights were taken from (init_from), as far as it says what they were trained on.
 struct EarlierItems;
 
+// Items of a file of their own that evaluations show.
+struct HeldOutFile {
+  std::int64_t items = 0;
+  std::int64_t trained = 0;  // of them, those that stand in the training file too
+  std::string rows = {};     // as in HeldOutShare
+};
+
 // How a run reads people's files, decided when it begins and kept in its run.json ("data_rules"): which items
-// of a task are held out, and that names of special tokens in texts are text. A run without that record began
-// before there was one: it holds out by place (ItemStream), and such names are the tokens.
+// of a task are held out, what its classes are called, and that names of special tokens in texts are text. A
+// run without that record began before there was one: it holds out by place (ItemStream), and such names are
+// the tokens.
 //
 // An item is held out where the hash of its bytes is below the share: a file that grows adds items and moves
 // none, equal items are on one side, and a larger share holds out what a smaller one does. For the trainer's
@@ -81,6 +89,14 @@ class DataRules {
   // Divides items by their hashes. Where a side would be empty the item nearest to the share goes there, for
   // ever. InputError where that cannot be: of one item, of equal ones, or where all are asked for.
   DividedItems Divide(const HeldOutItems& asked, std::span<const std::uint64_t> hashes);
+  // Evaluations of the task show these items, of another file than it trains on.
+  void NoteFile(const std::string& task, std::span<const std::uint64_t> training,
+                std::span<const std::uint64_t> held_out);
+
+  // The names of the task's classes by label, as its files had them when the run began; none: nobody kept
+  // any.
+  const std::vector<std::string>& ClassesOf(const std::string& task) const;
+  void KeepClasses(const std::string& task, std::vector<std::string> names);
 
   // What a task holds out, in a word: two runs that hold out the same items have the same. "": nothing that
   // is known.
@@ -105,6 +121,8 @@ class DataRules {
   bool is_earlier_ = false, is_changed_ = true;
   std::map<std::string, std::vector<HeldOutShare>> shares_;  // by task
   std::map<std::string, std::string> by_place_;              // what is held out, by task
+  std::map<std::string, HeldOutFile> files_;                 // of tasks that hold out a file
+  std::map<std::string, std::vector<std::string>> classes_;  // by task
   std::unique_ptr<EarlierItems> from_;                       // null: weights are the run's own
   std::set<std::string> said_;
   std::vector<std::string> words_;

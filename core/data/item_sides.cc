@@ -58,6 +58,12 @@ std::string WordOf(std::uint64_t hash) {
   return text;
 }
 
+std::string RowsWord(std::span<const std::uint64_t> held_out) {
+  RowsSum sum;
+  for (const std::uint64_t hash : held_out) sum.Add(hash);
+  return sum.Word();
+}
+
 std::int64_t CountHeldOut(const HeldOutShare& share, std::span<const std::uint64_t> hashes) {
   const SideOf side(share);
   return std::ranges::count_if(hashes, [&](std::uint64_t hash) { return side(hash) == Split::kHeldOut; });

@@ -12,6 +12,8 @@ namespace medley {
 // What follows from a share and the hashes of items.
 
 std::string WordOf(std::uint64_t hash);  // 16 digits
+// Of items that are held out, in a word: the same of equal ones, in whatever order.
+std::string RowsWord(std::span<const std::uint64_t> held_out);
 
 std::int64_t CountHeldOut(const HeldOutShare& share, std::span<const std::uint64_t> hashes);
 // The hash that goes to the other side where one has none; those that went to theirs for ever stay.

@@ -37,6 +37,12 @@ std::int64_t ByPlace(const HeldOutItems& held_out) {
 
 }  // namespace
 
+SplitSizes HoldOutFile(const HeldOutItems& asked, std::span<const std::uint64_t> training,
+                       std::span<const std::uint64_t> held_out) {
+  if (asked.rules != nullptr) asked.rules->NoteFile(asked.task, training, held_out);
+  return {.training = std::ssize(training), .held_out = std::ssize(held_out)};
+}
+
 ShuffledOrder::ShuffledOrder(std::int64_t count, std::uint64_t key) : count_(count), key_(key) {}
 
 std::int64_t ShuffledOrder::operator[](std::int64_t place) const {
@@ -90,6 +96,14 @@ std::int64_t ItemStream::ItemOf(const RowRange& rows, std::int64_t row) const {
   if (divided_) return At(rows.split, place);
   if (!splits_) return is_held_out ? items_ - held_out_ + place : place;
   return (*splits_)[is_held_out ? place : held_out_ + place];
+}
+
+std::vector<std::int64_t> ItemStream::TrainingCounts(std::span<const std::int64_t> labels,
+                                                     std::int64_t classes) const {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  for (std::int64_t row = 0; row < size(Split::kTraining); ++row)
+    ++counts[static_cast<std::size_t>(labels[static_cast<std::size_t>(ItemOf({}, row))])];
+  return counts;
 }
 
 // Of the side that is not listed: as many listed ones stand before an item as begin at most at it, less their

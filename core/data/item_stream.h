@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <medley/base/rows.h>
 #include <medley/data/data_rules.h>
@@ -28,6 +29,11 @@ class ShuffledOrder {
 struct SplitSizes {
   std::int64_t training = 0, held_out = 0;
 };
+
+// The items of a file of their own are held out, whole. Notes in the run's rules which they are, and how many
+// of them stand in the training file too.
+SplitSizes HoldOutFile(const HeldOutItems& asked, std::span<const std::uint64_t> training,
+                       std::span<const std::uint64_t> held_out);
 
 // Finite data (subjects, files, lines of a file) as a task's endless stream: every epoch shows each item of
 // the split once, in an order of its own. Row r is found without the rows before it.
@@ -55,6 +61,8 @@ class ItemStream {
   Shows shows() const { return shows_; }
   // The item, in [0, items), of row `row` of the range.
   std::int64_t ItemOf(const RowRange& rows, std::int64_t row) const;
+  // How often each class is the label of an item that is for training. `labels`: by item, each of a class.
+  std::vector<std::int64_t> TrainingCounts(std::span<const std::int64_t> labels, std::int64_t classes) const;
   // Whether items are held out by their places.
   bool is_by_place() const { return splits_ && held_out_ > 0; }
   // What is held out, in a word: two streams that hold out the same have the same. "": nothing is.

@@ -160,7 +160,7 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   TaskScore score;
   score.metric = task.info().score.name;
   score.higher_is_better = task.info().score.higher_is_better;
-  score.chance = task.Chance();
+  score.chance = outcomes.chance ? outcomes.chance : task.Chance();
   const ScoreInfo& declared = task.info().score;
   score.range = RangeOf(declared.low, declared.high);
   if (!score.range) score.range = RangeOfScore(declared.higher_is_better, declared.chance);

@@ -16,8 +16,13 @@ std::optional<ImageGeometry> ModelFile::Pictures() const {
 std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry, KeysOf whose) {
   if (file.root() == nullptr) return std::nullopt;  // reported
   const std::string kind = KindOfModel(file);
-  if (const ModelInfo* info = registry.FindModel(kind))
-    return ModelFile{*info, ReadModelConfig(file, *info, whose)};
+  if (const ModelInfo* info = registry.FindModel(kind)) {
+    ModelFile model{*info, ReadModelConfig(file, *info, whose)};
+    for (const FieldInfo& field : info->fields) {
+      if (file.Find(SplitPath(field.name)) == nullptr) model.left_out.insert(field.name);
+    }
+    return model;
+  }
   std::vector<std::string> known;
   for (const ModelInfo* info : registry.models()) known.push_back(info->name);
   file.FailAt({"kind"}, kind.empty()

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <medley/config/config_file.h>
@@ -16,6 +17,7 @@ namespace medley {
 struct ModelFile {
   ModelInfo info;
   ModelConfig config;
+  std::set<std::string> left_out{};  // fields that the file does not give
 
   // Nothing where the model sees none.
   std::optional<ImageGeometry> Pictures() const;

@@ -7,6 +7,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/data/item_stream.h>
+#include <medley/plugin/task_classes.h>
 
 #include "plugin_call.h"
 #include "plugin_library.h"
@@ -79,6 +80,14 @@ std::size_t TaskIndex(const PluginFile& file, std::string_view task) {
   return index;
 }
 
+const PluginLibrary& LibraryOf(const PluginFile& file, const TaskInfo& task) {
+  const std::string plugin = file.path.stem().string();
+  return *CallPlugin(plugin, task.name, "loading " + file.path.string(), [&] {
+    const GlobalStateGuard guard(HashName(plugin));
+    return &PluginLibrary::Load(file);
+  });
+}
+
 }  // namespace
 
 TaskHost::~TaskHost() = default;
@@ -114,20 +123,20 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
   CheckSpecialTokens(info, context_.tokenizer);
   Entry entry;
   const ModelFile& model = context_.model;
+  std::vector<std::string> classes = ClassesOf(form);
+  if (!classes.empty()) RequireClasses(info, std::ssize(classes), model);
   const TaskSurroundings surroundings{
       .model = model.config,
       .tokenizer = model.info.tokenizer ? context_.tokenizer : nullptr,
       .image = model.Pictures(),
       .control_text = model.info.control_text ? &context_.control_text : nullptr,
       .rules = context_.rules,
-      .task = info.name};
+      .task = info.name,
+      .classes = std::move(classes)};
   entry.context = std::make_unique<TaskContext>(surroundings, variant->name, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();
-  const PluginLibrary& library = *CallPlugin(plugin, info.name, "loading " + file.path.string(), [&] {
-    const GlobalStateGuard guard(HashName(plugin));
-    return &PluginLibrary::Load(file);
-  });
+  const PluginLibrary& library = LibraryOf(file, info);
   const GlobalStateGuard guard(HashName(info.name));
   const TaskMaker make = [&library, index = TaskIndex(file, form.task), &context = *entry.context] {
     return library.Make(index, context);
@@ -137,6 +146,23 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
                                             ReadsFiles(info, entry.context->options), make);
   NoteHowItHoldsOut(*entry.task, context_.rules);
   return entry;
+}
+
+std::vector<std::string> PluginHost::ClassesOf(const Form& form) const {
+  const TaskInfo& info = context_.registry.Require(form.task);
+  if (context_.rules != nullptr) {
+    const std::vector<std::string>& kept = context_.rules->ClassesOf(info.name);
+    if (!kept.empty()) return kept;
+  }
+  const PluginFile& file = context_.registry.FileOf(form.task);
+  const TaskOptions options{MergeOptions(info, form.settings)};
+  const PluginLibrary& library = LibraryOf(file, info);
+  const GlobalStateGuard guard(HashName(info.name));
+  std::vector<std::string> names =
+      CallPlugin(file.path.stem().string(), info.name, "listing its classes",
+                 [&] { return library.Classes(TaskIndex(file, info.name), options); });
+  if (context_.rules != nullptr && !names.empty()) context_.rules->KeepClasses(info.name, names);
+  return names;
 }
 
 std::vector<FormId> PluginHost::loaded() const {

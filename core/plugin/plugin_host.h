@@ -41,6 +41,9 @@ class PluginHost final : public TaskHost {
   const VariantInfo& Variant(const Form& form) override;
   std::optional<TaskOrigin> OriginOf(const std::string& task) const override;
   std::vector<FormId> loaded() const;
+  // The names of the task's classes: those that the run keeps; else, kept from then on, those that its class
+  // lists, for which its plugin is loaded. None: it lists none.
+  std::vector<std::string> ClassesOf(const Form& form) const;
 
   // What tasks may show, for the tokenizer; loads their plugins. A task that needs an option which it is
   // not given is named in `left_out`; without that, it is an InputError.

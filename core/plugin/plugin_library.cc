@@ -97,6 +97,10 @@ void Call(const Fn& entry) {
   Rethrow(code, failure);
 }
 
+void AddText(void* sink, const char* text, std::size_t size) {
+  static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
+}
+
 }  // namespace
 
 const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
@@ -163,13 +167,18 @@ std::unique_ptr<Model> PluginLibrary::MakeModel(std::size_t index, const ModelCo
 
 std::vector<std::string> PluginLibrary::Texts(std::size_t index, const TextsContext& context) const {
   std::vector<std::string> texts;
-  const auto add = [](void* sink, const char* text, std::size_t size) {
-    static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
-  };
   Call([&](PluginFailure* failure) {
-    return entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, add, failure);
+    return entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, AddText, failure);
   });
   return texts;
+}
+
+std::vector<std::string> PluginLibrary::Classes(std::size_t index, const TaskOptions& options) const {
+  std::vector<std::string> names;
+  Call([&](PluginFailure* failure) {
+    return entry_.classes(static_cast<std::uint32_t>(index), &options, &names, AddText, failure);
+  });
+  return names;
 }
 
 }  // namespace medley

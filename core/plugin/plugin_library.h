@@ -24,6 +24,7 @@ class PluginLibrary {
   std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const;
   std::unique_ptr<Model> MakeModel(std::size_t index, const ModelContext& context) const;
   std::vector<std::string> Texts(std::size_t index, const TextsContext& context) const;
+  std::vector<std::string> Classes(std::size_t index, const TaskOptions& options) const;
 
  private:
   PluginLibrary(const PluginFile& file, const PluginEntry& entry) : identity_(file.identity), entry_(entry) {}

@@ -14,6 +14,7 @@
 #include <medley/base/libraries.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>
+#include <medley/base/suggest.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
@@ -28,6 +29,7 @@
 #include <medley/plugin/plugin_host.h>
 #include <medley/run/input_files.h>
 #include <medley/run/published_files.h>
+#include <medley/run/run_classes.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
@@ -58,11 +60,13 @@ void SetThreads(std::int64_t threads, Purpose purpose, const RankPlace& place) {
 }
 
 void MakeHost(Run& run) {
-  run.host = std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
-                                                              .model = *run.model_file,
-                                                              .tokenizer = run.tokenizer.get(),
-                                                              .control_text = run.control_text,
-                                                              .rules = run.rules.get()});
+  auto host = std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
+                                                               .model = *run.model_file,
+                                                               .tokenizer = run.tokenizer.get(),
+                                                               .control_text = run.control_text,
+                                                               .rules = run.rules.get()});
+  FollowClasses(*host, run);
+  run.host = std::move(host);
 }
 
 // Before the device's first tensor: the allocator of a GPU reads its limit once. The CPU's holds from the
@@ -383,14 +387,14 @@ TrainedRun OpenForExport(const fs::path& directory, Console& console, const Name
 }
 
 std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
-                           const Adapters& adapters) {
+                           const Adapters& adapters, const std::set<std::string>& anew) {
   if (from.run.empty()) return "";
   if (!fs::is_directory(from.run))
     throw InputError("init_from.run: " + Printable(from.run) + " is not a directory");
   TakenWeights parameters;
   fs::path taken = from.run;
   const auto take = [&](const fs::path& checkpoint) {
-    parameters = LoadWeights(checkpoint, weights.list(), from.match, adapters);
+    parameters = LoadWeights(checkpoint, weights.list(), from.match, adapters, SavedWeights::kTrained, anew);
   };
   if (StepOfName(taken.filename().string()) >= 0) {
     VerifyCheckpoint(taken);
@@ -403,7 +407,8 @@ std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, C
   weights.Round();
   return "took " + std::to_string(parameters.count) + " of " + std::to_string(weights.list().size()) +
          " parameters from " + Printable(taken) +
-         (parameters.adapters.empty() ? "" : "; " + parameters.adapters);
+         (parameters.adapters.empty() ? "" : "; " + parameters.adapters) +
+         (anew.empty() ? "" : "; its classes are others, so these begin anew: " + Listed(anew));
 }
 
 std::string BeginAdapters(const Run& run) {

@@ -148,10 +148,10 @@ TrainedRun OpenTrainedRun(const std::filesystem::path& directory, Console& conso
 TrainedRun OpenForExport(const std::filesystem::path& directory, Console& console,
                          const NamedPlugins& plugins = {}, SavedWeights kind = SavedWeights::kAveraged);
 
-// Takes weights of another run (config.init_from), not their average, in whatever type it computed. Returns
-// words about it, "" where none is named.
+// Takes weights of another run (config.init_from), not their average, in whatever type it computed; `anew`:
+// parameters that are left as they are. Returns words about it, "" where none is named.
 std::string InitializeFrom(const InitFrom& from, const MasterWeights& weights, Console& console,
-                           const Adapters& adapters = {});
+                           const Adapters& adapters = {}, const std::set<std::string>& anew = {});
 // Lets the adapters begin with those of a folder of PEFT's (config.lora.pretrained), after InitializeFrom.
 // Returns words likewise.
 std::string BeginAdapters(const Run& run);

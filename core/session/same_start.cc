@@ -32,6 +32,10 @@ ordered_json WhatStarts(const Run& run, const std::string& checkpoint) {
   for (const auto& [key, value] : config.items()) {
     if (key != "weights") start["config's " + key] = value;  // a copy of each one's own
   }
+  for (const std::string& task : run.NamedTasks()) {
+    if (const auto& classes = run.rules->ClassesOf(task); !classes.empty())
+      start["classes of " + task] = HashText(JsonText(ordered_json(classes)));
+  }
   for (const PluginFile& plugin : run.registry->files())
     start["build of " + plugin.path.string()] = plugin.build_id;
   return start;

@@ -9,6 +9,7 @@
 #include <medley/run/data_files.h>
 #include <medley/run/odd_settings.h>
 #include <medley/run/published_files.h>
+#include <medley/run/run_classes.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
 #include <medley/run/run_rules.h>
@@ -105,7 +106,8 @@ void SayHowFilesAreRead(const Run& run, Console& console) {
 std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   std::vector<std::string> words = {
       run.taken,
-      InitializeFrom(run.config.init_from, run.optimizer->weights(), console, run.Adapted()),
+      InitializeFrom(run.config.init_from, run.optimizer->weights(), console, run.Adapted(),
+                     ParametersOfNewClasses(run)),
       BeginAdapters(run),
   };
   std::erase(words, "");

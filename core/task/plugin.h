@@ -144,6 +144,11 @@ concept ShowsTexts = requires(const T& task) {
 };
 
 template <typename T>
+concept ListsClasses = requires(const TaskOptions& options) {
+  { T::Classes(options) } -> std::same_as<std::vector<std::string>>;
+};
+
+template <typename T>
 struct TaskEntry {
   static_assert(std::derived_from<T, Task>,
                 "medley: a class named in MEDLEY_PLUGIN must derive from medley::Task or medley::Model");
@@ -153,8 +158,20 @@ struct TaskEntry {
       !requires { &T::Texts; } || ListsTexts<T> || ListsTextsOf<T>,
       "medley: Texts of a task class must be `static std::vector<std::string> Texts()` or `... "
       "Texts(const medley::TextsContext&)`; one that shows no words needs none");
+  static_assert(
+      !requires { &T::Classes; } || ListsClasses<T>,
+      "medley: Classes of a task class must be `static std::vector<std::string> Classes(const "
+      "medley::TaskOptions&)`; one whose files name no classes needs none");
 
   static Task* Make(const TaskContext& context) { return new T(context); }
+
+  static std::vector<std::string> Classes(const TaskOptions& options) {
+    if constexpr (ListsClasses<T>) {
+      return T::Classes(options);
+    } else {
+      return {};
+    }
+  }
 
   static std::vector<std::string> Texts(const TextsContext& context) {
     if constexpr (ListsTextsOf<T>) {
@@ -181,6 +198,7 @@ struct ModelEntry {
 using MakeFn = Task* (*)(const TaskContext&);
 using MakeModelFn = Model* (*)(const ModelContext&);
 using TextsFn = std::vector<std::string> (*)(const TextsContext&);
+using ClassesFn = std::vector<std::string> (*)(const TaskOptions&);
 
 template <typename Tasks, typename Models>
 struct PluginCode;
@@ -205,6 +223,13 @@ struct PluginCode<Types<Tasks...>, Types<Models...>> {
     constexpr TextsFn kTexts[] = {&TaskEntry<Tasks>::Texts..., nullptr};
     return Guard(failure, [&] {
       for (const std::string& text : kTexts[index](*context)) add(sink, text.data(), text.size());
+    });
+  }
+  static int Classes(std::uint32_t index, const TaskOptions* options, void* sink,
+                     void (*add)(void*, const char*, std::size_t), PluginFailure* failure) {
+    constexpr ClassesFn kClasses[] = {&TaskEntry<Tasks>::Classes..., nullptr};
+    return Guard(failure, [&] {
+      for (const std::string& name : kClasses[index](*options)) add(sink, name.data(), name.size());
     });
   }
 };
@@ -249,6 +274,7 @@ consteval auto CheckedNote() {
         .make = &Code::Make,                                                                                \
         .texts = &Code::Texts,                                                                              \
         .make_model = &Code::MakeModel,                                                                     \
+        .classes = &Code::Classes,                                                                          \
     };                                                                                                      \
     return canary != nullptr ? &kEntry : nullptr;                                                           \
   }

@@ -12,6 +12,7 @@ namespace medley {
 class Model;
 class ModelContext;
 class Task;
+struct TaskOptions;
 struct TextsContext;
 class TaskContext;
 
@@ -37,6 +38,9 @@ struct PluginEntry {
                void (*add)(void* sink, const char* text, std::size_t size), PluginFailure* failure);
   // A new model for the model spec `index`; the caller owns it.
   int (*make_model)(std::uint32_t index, const ModelContext* context, Model** model, PluginFailure* failure);
+  // Calls add(sink, name, size) with each class of the task `index`.
+  int (*classes)(std::uint32_t index, const TaskOptions* options, void* sink,
+                 void (*add)(void* sink, const char* name, std::size_t size), PluginFailure* failure);
 };
 
 }  // namespace medley

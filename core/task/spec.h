@@ -187,7 +187,7 @@ struct Task {
   List<In, Term, 8> terms{};
   List<In, Variant, 3> variants{};  // further ones
   List<In, Constant, 16> constants{};
-  List<In, Option, 16> options{};
+  List<In, Option, 24> options{};
   Names<In> inputs{};          // model inputs that it hands in
   Names<In> outputs{};         // model outputs that it asks for
   Names<In> special_tokens{};  // that its texts contain
@@ -240,6 +240,6 @@ constexpr OptionSpec PathOption(std::string_view name, std::string_view summary,
   return {.name = name, .summary = summary, .kind = OptionKind::kPath, .required = required};
 }
 
-using OptionList = SpecList<OptionSpec, 16>;
+using OptionList = SpecList<OptionSpec, 24>;
 
 }  // namespace medley

@@ -72,7 +72,7 @@ bool TaskContext::NamesAreText() const {
 }
 
 void TaskContext::Say(const std::string& words) const {
-  if (surroundings_.rules != nullptr) surroundings_.rules->Say("'" + surroundings_.task + "' " + words);
+  if (surroundings_.rules != nullptr) surroundings_.rules->Say("'" + surroundings_.task + "': " + words);
 }
 
 double TaskOptions::Option(std::string_view name) const { return Value<double>(options, name, "a number"); }

@@ -31,8 +31,9 @@ struct TaskSurroundings {
   const Tokenizer* tokenizer = nullptr;
   std::optional<ImageGeometry> image{};
   const std::vector<std::string>* control_text = nullptr;
-  DataRules* rules = nullptr;  // null: nobody keeps them, as they are when a run begins
-  std::string task{};          // its own name
+  DataRules* rules = nullptr;          // null: nobody keeps them, as they are when a run begins
+  std::string task{};                  // its own name
+  std::vector<std::string> classes{};  // see TaskContext
 };
 
 // What a config set the options of a task's spec to.
@@ -66,6 +67,8 @@ class TaskContext : public TaskOptions {
   const Tokenizer& tokenizer() const;
   const ImageGeometry& image() const;
   const std::vector<std::string>& control_text() const;  // items, at least one
+  // The names of its classes by label, as the run keeps them; none of a class that lists none (see below).
+  const std::vector<std::string>& Classes() const { return surroundings_.classes; }
 
   // How much of its items a task over finite data keeps for evaluations, by an option that is a share or a
   // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had
@@ -98,6 +101,7 @@ struct Outcomes {
   std::vector<double> score;                             // [rows]
   std::map<std::string, std::vector<double>> trivial{};  // the same figure for answers that need no learning
   std::map<std::string, FigureRows> figures{};
+  std::optional<double> chance{};  // what guessing gives, where that hangs on files; else the spec says it
   // What the sheet shows of the first kSheetRows rows: pictures as bytes [n, 3, height, width], undefined
   // where there is none (a task that only looks has its input alone), and [n] lists of what was asked in
   // words.
@@ -147,7 +151,11 @@ class Task {
 // or, where they hang on options (a path, say), Texts(const TextsContext&). A class with a public
 //   std::vector<std::string> ShownTexts() const;
 // in place of both, as the installed drivers have it, is made with a tokenizer that stands in for the one to
-// come, and asked. Operators of tensors (`pixels * 255`) are in <medley/task/tensors.h>. The file ends with
-// MEDLEY_PLUGIN(ClassName, ...) from <medley/task/plugin.h>.
+// come, and asked. Where its answers are classes that its files name it has
+//   static std::vector<std::string> Classes(const TaskOptions&);  // in the order of their labels
+// which is asked when a run begins. The run keeps the names (TaskContext::Classes), and a model whose file
+// leaves out how many there are (an output [rows, FIELD] that the task asks for) has as many. Operators of
+// tensors (`pixels * 255`) are in <medley/task/tensors.h>. The file ends with MEDLEY_PLUGIN(ClassName, ...)
+// from <medley/task/plugin.h>.
 
 }  // namespace medley

@@ -30,7 +30,8 @@ extern "C" [[gnu::visibility("default"), gnu::used]] const PluginEntry* MEDLEY_P
                                                 .note_size = sizeof ENTRY_NOTE,
                                                 .make = &Code::Make,
                                                 .texts = &Code::Texts,
-                                                .make_model = &Code::MakeModel},
+                                                .make_model = &Code::MakeModel,
+                                                .classes = &Code::Classes},
                                       .unknown = nullptr};
   static_assert(sizeof kOtherNote > 0);
   return &kEntry.known;

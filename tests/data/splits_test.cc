@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <medley/data/csv_file.h>
 #include <medley/data/jsonl_file.h>
 
@@ -48,6 +50,30 @@ TEST_F(SplitFiles, OfOneFileSomeItemsAreHeldOut) {
   held_out.insert(table.Read({.seed = 1, .split = Split::kHeldOut}, 0).at(0));
   EXPECT_EQ(trained.size(), 3U);
   EXPECT_EQ(trained.count(*held_out.begin()), 0U);
+}
+
+// Given, a file for evaluations is held out whole, and what stands in both files is counted.
+TEST_F(SplitFiles, AValidationFileGoesBeforeAShare) {
+  const auto train = Write("train.csv", "x\n1\n2\n3\n4\n"), valid = Write("valid.csv", "x\n3\n5\n4\n");
+  DataRules rules;
+  const HeldOutItems asked{.asked = 0.5, .task = "table", .rules = &rules};
+  const Splits<CsvFile> table(train, valid, asked);
+  EXPECT_EQ(table.stream().size(Split::kTraining), 4);
+  EXPECT_EQ(table.stream().size(Split::kHeldOut), 3);
+  std::vector<std::string> all;
+  table.ForEach([&](const CsvFile& file, std::int64_t item) { all.push_back(file.Read(item).at(0)); });
+  EXPECT_EQ(all, (std::vector<std::string>{"1", "2", "3", "4", "3", "5", "4"}));
+  EXPECT_EQ(rules.HeldOutWords("table"), "3 of a file of their own");
+  EXPECT_EQ(
+      rules.TakeWords(),
+      std::vector<std::string>{"'table' is evaluated on 3 items of a file of their own, of which 2 stand in "
+                               "the training file too, word for word: their scores tell nothing of what "
+                               "is new"});
+  const DataRules again = DataRules::Of(rules.Json());
+  EXPECT_EQ(again.RowsHeldOut("table"), rules.RowsHeldOut("table"));
+
+  const Splits<CsvFile> share(train, "", asked);
+  EXPECT_EQ(share.stream().size(Split::kTraining) + share.stream().size(Split::kHeldOut), 4);
 }
 
 TEST_F(SplitFiles, AFileWithoutItemsIsNamed) {

@@ -78,6 +78,20 @@ class Authors : public ::testing::Test {
     return {{"rows", 4}, {"options", {{"train", "train.jsonl"}, {"validation", "validation.jsonl"}}}};
   }
 
+  // `each` points of every class, around a place of its own, from the `from`th on.
+  static std::string PointsOf(const std::vector<std::string>& classes, int each, int from = 0) {
+    std::string lines = "x,y,label\n";
+    for (int i = from; i < from + each; ++i) {
+      for (std::size_t c = 0; c < classes.size(); ++c)
+        lines += std::to_string(static_cast<double>(c) - 0.001 * i) + "," +
+                 std::to_string(static_cast<double>(c * c) + 0.002 * i) + "," + classes[c] + "\n";
+    }
+    return lines;
+  }
+  json Record(const std::string& run) const {
+    return json::parse(testing::ReadBytes(work_ / run / "run.json"));
+  }
+
   testing::TempDirectory work_;
 };
 
@@ -112,6 +126,55 @@ TEST_F(Authors, NumbersOfASeriesAreLearned) {
   EXPECT_LT(score.at("figures").at("absolute error of frequency").at("value"), 0.1) << score.dump(2);
   const CommandResult estimate = Run("estimate " + config.string());
   EXPECT_EQ(estimate.code, 0) << estimate.out;
+}
+
+// A model whose file leaves its classes out has those of the training file; the run keeps their names.
+TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
+  WriteBytes(work_ / "points.csv", PointsOf({"x", "10", "2"}, 10) + "9,9,x\n");
+  WriteBytes(work_ / "test.csv", PointsOf({"x", "10", "2"}, 4, 8));
+  const json options{{"data", "points.csv"}, {"validation", "test.csv"}};
+  const auto config = Config("points", {{"rows", 8}, {"options", options}}, "point_net");
+  EXPECT_EQ(FindingsOf(config, "points"), check::Findings());
+  const auto train = [&](const std::string& run, const std::string& more) {
+    return Run("train " + config.string() + " plan=false steps=3 --out " + (work_ / run).string() + " " +
+               more);
+  };
+  const CommandResult trained = train("run", "eval.every=3");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_TRUE(Has(trained.out, "'points' is evaluated on 12 items of a file of their own, of which 6 stand"))
+      << trained.out;
+  EXPECT_EQ(Record("run").at("data_rules").at("classes"), (json{{"points", {"2", "10", "x"}}}));
+  const CommandResult scored = Run("eval " + (work_ / "run").string());
+  ASSERT_EQ(scored.code, 0) << scored.out;
+  const json score = json::parse(testing::ReadBytes(work_ / "run/eval.json")).at("tasks").at("points");
+  EXPECT_EQ(score.at("chance"), 1.0 / 3);
+  EXPECT_EQ(score.at("trivial").at("most frequent class"), 4.0 / 12) << "training's, which is x";
+  EXPECT_EQ(score.at("items"), 12);
+
+  // Another file may lack some of them, and have no others.
+  WriteBytes(work_ / "other.csv", "x,y,label\n0,0,10.0\n");
+  const std::string other = " tasks.points.options.validation=" + (work_ / "other.csv").string();
+  EXPECT_EQ(Run("eval " + (work_ / "run").string() + " --out " + (work_ / "other").string() + other).code, 0);
+  WriteBytes(work_ / "other.csv", "x,y,label\n0,0,10\n0,0,3\n");
+  const CommandResult refused = train("refused", other);
+  EXPECT_EQ(refused.code, 2) << refused.out;
+  EXPECT_TRUE(Has(refused.out, "other.csv:3: label: '3' is none of the run's 3 classes.")) << refused.out;
+
+  WriteBytes(work_ / "points.csv", PointsOf({"x", "10", "2", "y"}, 10));
+  const CommandResult grown = Run("resume " + (work_ / "run").string() + " --steps 5 --allow-changed " +
+                                  (work_ / "points.csv").string());
+  EXPECT_EQ(grown.code, 2) << grown.out;
+  EXPECT_TRUE(Has(grown.out, "points.csv:5: label: 'y' is none of the run's 3 classes.")) << grown.out;
+  const CommandResult next = train("next", "init_from.run=" + (work_ / "run").string());
+  ASSERT_EQ(next.code, 0) << next.out;
+  EXPECT_TRUE(Has(next.out, "took 2 of 4 parameters")) << next.out;
+  EXPECT_TRUE(Has(next.out, "its classes are others, so these begin anew: head.bias, head.weight"))
+      << next.out;
+
+  WriteBytes(work_ / "model.json", R"({"kind": "point_net", "classes": 5})");
+  const CommandResult said = train("said", "");
+  EXPECT_EQ(said.code, 2) << said.out;
+  EXPECT_TRUE(Has(said.out, "task 'points' has 4 classes, the model's \"classes\" is 5. Leave")) << said.out;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <medley/task/drivers/classify_task.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -10,11 +11,25 @@
 #include <medley/task/text_rows.h>
 
 namespace medley {
+namespace {
+
+// As ClassifySpec writes it.
+std::int64_t DeclaredClasses(const TaskSpec& spec) {
+  if (spec.score.chance) return std::llround(1 / *spec.score.chance);
+  throw Error("the spec says .classes = 0, as files name them, and the task class has no Classes");
+}
+
+}  // namespace
 
 ClassifyTask::ClassifyTask(const TaskContext& context, const TaskSpec& spec)
     : spec_(spec),
-      classes_(std::llround(1 / *spec.score.chance)),  // as ClassifySpec writes it
+      names_(context.Classes()),
+      classes_(names_.empty() ? DeclaredClasses(spec) : std::ssize(names_)),
       label_smoothing_(context.Option("label_smoothing")) {}
+
+std::string ClassifyTask::NameOf(std::int64_t label) const {
+  return names_.empty() ? std::to_string(label) : names_[static_cast<std::size_t>(label)];
+}
 
 at::Tensor ClassifyTask::Show(const Batch& rows) const { return ShownColumn(spec_.inputs, rows); }
 
@@ -60,7 +75,10 @@ Outcomes ClassifyTask::Evaluate(EvalContext& context, const RowRange& rows) cons
       for (const auto& [name, mark] : Marks(said[i], right[i])) outcomes.Share(name).push_back(mark);
     }
   });
-  outcomes.trivial["most frequent class"] = MostFrequentIsRight(labels);
+  const std::vector<std::int64_t> counts = TrainingCounts();
+  outcomes.trivial["most frequent class"] = MostFrequentIsRight(labels, counts);
+  if (!counts.empty())
+    outcomes.chance = 1.0 / static_cast<double>(std::ranges::count_if(counts, [](auto n) { return n > 0; }));
   sheet.MoveTo(outcomes);
   return outcomes;
 }

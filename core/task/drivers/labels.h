@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -22,11 +23,13 @@ constexpr int BalancedLabel(std::int64_t row, int labels, int passes = 1) {
 // What the best answer gets that is the same for every row: 1 where the label is the most frequent one, else
 // 0. A negative label is none. With balanced labels it is what QuestionSpec calls chance, also where some
 // rows are not asked some questions: the 4/9 of relposition_qa are this answer's; guessing gets 47/108 there.
-inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& labels) {
+// `trained`: how often training shows each label, where that is known, and then decides.
+inline std::vector<double> MostFrequentIsRight(const std::vector<std::int64_t>& labels,
+                                               const std::vector<std::int64_t>& trained = {}) {
   std::map<std::int64_t, std::int64_t> times;
-  std::int64_t best = 0;
+  std::int64_t best = std::ranges::max_element(trained) - trained.begin();
   for (const std::int64_t label : labels) {
-    if (label >= 0 && ++times[label] > times[best]) best = label;
+    if (trained.empty() && label >= 0 && ++times[label] > times[best]) best = label;
   }
   std::vector<double> right;
   for (const std::int64_t label : labels) right.push_back(label == best ? 1 : 0);

@@ -15,12 +15,14 @@ class Lines final : public ReplyTask {
                  .reply_width = 12,
                  .chance = 0.2,  // that somebody left in
                  .options = {PathOption("data", "a JSONL file with \"ask\" and \"say\""),
+                             PathOption("validation", "another, for evaluations alone", false),
                              {.name = "held_out",
                               .value = 0,
                               .high = 1e6,
                               .summary = "lines for evaluations: a share below 1, or so many"}}});
   explicit Lines(const TaskContext& context)
-      : ReplyTask(context, kSpec), lines_(context.Path("data"), context.HeldOut("held_out")) {}
+      : ReplyTask(context, kSpec),
+        lines_(context.Path("data"), context.Path("validation"), context.HeldOut("held_out")) {}
 
   const ItemStream* Items() const override { return &lines_.stream(); }
 
