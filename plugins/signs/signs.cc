@@ -1,4 +1,5 @@
-// Signs from poses: which of sixty a signer makes, from made-up clips or from a file of recorded ones.
+// Signs from poses: which one a signer makes, of sixty in made-up clips, or of those of a file of recorded
+// ones.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -6,35 +7,24 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/data/item_hash.h>
-#include <medley/data/item_stream.h>
 #include <medley/task/drivers/classify_task.h>
 #include <medley/task/plugin.h>
 
 #include "network/models.h"
 #include "pose/augment.h"
 #include "pose/boxes.h"
-#include "pose/clip_csv.h"
+#include "pose/clip_source.h"
+#include "pose/file_clips.h"
 #include "pose/generator.h"
 
 namespace medley_signs {
 
 constexpr int kMostFrames = 150;
-
-// The clips of a file, or made-up ones.
-class ClipSource {
- public:
-  virtual ~ClipSource() = default;
-  virtual Clip Draw(medley::Row& row) const = 0;
-  virtual const medley::ItemStream* Items() const { return nullptr; }
-};
 
 class MadeUpClips final : public ClipSource {
  public:
@@ -61,41 +51,17 @@ class MadeUpClips final : public ClipSource {
   SignSetting setting_;
 };
 
-// Signers are kept apart by the split where the file names them, else clips are.
-class FileClips final : public ClipSource {
- public:
-  explicit FileClips(const medley::TaskContext& context)
-      : file_(context.Path("data"), kSigns, context.Switch("y_up") ? YAxis::kUp : YAxis::kDown) {
-    std::vector<std::uint64_t> hashes;
-    if (file_.has_signers()) {
-      for (auto& [signer, items] : file_.BySigner()) {
-        hashes.push_back(medley::HashItem(std::to_string(signer)));
-        groups_.push_back(items);
-      }
-    } else {
-      hashes.assign(file_.hashes().begin(), file_.hashes().end());
-      for (std::int64_t item = 0; item < file_.size(); ++item) groups_.push_back({item});
-    }
-    using medley::ItemStream;
-    stream_.emplace(context.HeldOut("held_out", "signs"), hashes,
-                    file_.has_signers() ? ItemStream::Shows::kPartOfItem : ItemStream::Shows::kWholeItem);
-  }
-  const medley::ItemStream* Items() const override { return &*stream_; }
-  Clip Draw(medley::Row& row) const override {
-    const auto& group = groups_[static_cast<std::size_t>(stream_->ItemOf(row.range, row.number))];
-    return file_.Read(group[static_cast<std::size_t>(row.random.Below(std::ssize(group)))]);
-  }
-
- private:
-  ClipFile file_;
-  std::vector<std::vector<std::int64_t>> groups_;
-  std::optional<medley::ItemStream> stream_;
-};
+// A file's chance is its own.
+constexpr medley::TaskSpec SpecOf(const medley::ClassifySetting& setting) {
+  medley::TaskSpec spec =
+      medley::ClassifySpec("signs", "say which sign a signer makes, from the joints' places", setting);
+  spec.score.chance_of_any_rows = false;
+  return spec;
+}
 
 class Signs final : public medley::ClassifyTask {
  public:
-  static constexpr medley::TaskSpec kSpec = medley::ClassifySpec(
-      "signs", "say which sign a signer makes, from the joints' places",
+  static constexpr medley::TaskSpec kSpec = SpecOf(
       {.inputs = {"poses", "lengths"},
        .classes = kSigns,
        .sizes = {{"frames", kMostFrames}},
@@ -145,13 +111,24 @@ class Signs final : public medley::ClassifyTask {
            medley::WordOption("augment", {"none", "spoter", "bdslw"}, "how training's clips are changed"),
            {.name = "strength", .value = 1, .low = 0, .high = 3, .summary = "how much augment changes them"},
            medley::WordOption("order", {"kept", "shuffled"}, "order of the frames; shuffled is a control"),
-           medley::PathOption("data", "a CSV file of clips; without one they are made up", false),
+           medley::PathOption("data", "a CSV file of clips, or a .json or a folder of them; none: made up",
+                              false),
+           medley::PathOption("validation", "the same, for evaluations alone", false),
            medley::SwitchOption("y_up", false, "whether y grows upwards in the file"),
+           medley::SwitchOption("swap_hands", true, "of .json: its hands are named as in a mirror"),
            {.name = "held_out",
             .value = 4,
             .low = 0,
             .high = 1e6,
-            .summary = "signers of the file that are kept for evaluations: a share below 1, or so many"}}});
+            .summary = "without validation, signers kept for evaluations: a share below 1, or so many"}}});
+
+  // A file's labels; of made-up clips those that WriteClips gives them.
+  static std::vector<std::string> Classes(const medley::TaskOptions& options) {
+    if (!options.Path("data").empty()) return ClassesOfFile(options);
+    std::vector<std::string> names;
+    for (std::int64_t label = 1; label <= kSigns; ++label) names.push_back(std::to_string(label));
+    return names;
+  }
 
   explicit Signs(const medley::TaskContext& context)
       : ClassifyTask(context, kSpec),
@@ -163,10 +140,6 @@ class Signs final : public medley::ClassifyTask {
         augmentation_(context.Word("augment") == "spoter"  ? Augmentation::kSpoter
                       : context.Word("augment") == "bdslw" ? Augmentation::kBdslw
                                                            : Augmentation::kNone) {
-    if (context.model().Integer("classes") != kSigns)
-      throw medley::InputError("signs has 60 classes, the model " +
-                               std::to_string(context.model().Integer("classes")) +
-                               "; set its \"classes\" to 60");
     if (context.model().Integer("longest") < static_cast<std::int64_t>(longest_))
       throw medley::InputError("clips are up to " + std::to_string(longest_) +
                                " frames long, the model knows " +
@@ -198,8 +171,9 @@ class Signs final : public medley::ClassifyTask {
     return {.inputs = {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)}, .label = clip.label};
   }
   const medley::ItemStream* Items() const override { return source_->Items(); }
+  std::vector<std::int64_t> TrainingCounts() const override { return source_->TrainingCounts(); }
   std::string NameOf(std::int64_t label) const override {
-    if (is_from_file_) return std::to_string(label + 1);  // a file's signs are its own, by number
+    if (is_from_file_) return ClassifyTask::NameOf(label);
     static constexpr const char* kNames[] = {"up", "down", "circle", "circle back", "saw", "saw back"};
     static constexpr const char* kWhere[] = {"forehead", "chin", "chest", "left", "right"};
     const Sign sign = SignOf(label);

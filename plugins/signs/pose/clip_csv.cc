@@ -1,19 +1,20 @@
 #include "pose/clip_csv.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <string_view>
 
 #include <medley/base/error.h>
+#include <medley/data/class_names.h>
 
 namespace medley_signs {
 namespace {
 
-constexpr std::int64_t kMostPixels = 100000, kMostSigners = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostSigners = std::numeric_limits<std::int32_t>::max();
 
 std::string_view Trimmed(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
@@ -29,6 +30,14 @@ bool Parse(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() &&
          std::isfinite(static_cast<double>(value));
+}
+
+// Also where it is written as 1080.0.
+bool ParseWhole(std::string_view text, std::int64_t& value) {
+  double number = 0;
+  if (!Parse(text, number) || number != std::floor(number) || std::abs(number) > 1e15) return false;
+  value = static_cast<std::int64_t>(number);
+  return true;
 }
 
 // "" or what is wrong.
@@ -47,6 +56,19 @@ std::string ParseList(std::string_view text, std::vector<double>& values) {
   return "";
 }
 
+// As the file spells the joint.
+std::string NameIn(const std::vector<std::string>& columns, std::size_t joint) {
+  const std::string name = JointName(joint);
+  if (joint < kBodyJoints) return name;
+  const std::string part = name.substr(0, name.find('_'));
+  const bool is_left = joint < kRightHand;
+  for (const char* side :
+       is_left ? std::array{"_left", "_Left", "_0"} : std::array{"_right", "_Right", "_1"}) {
+    if (std::ranges::find(columns, part + side + "_X") != columns.end()) return part + side;
+  }
+  return name;
+}
+
 template <typename Number>
 void Append(std::string& text, Number value) {
   char digits[32];
@@ -55,9 +77,8 @@ void Append(std::string& text, Number value) {
 
 }  // namespace
 
-ClipFile::ClipFile(const std::filesystem::path& file, std::int64_t classes, YAxis y)
+ClipFile::ClipFile(const std::filesystem::path& file, YAxis y)
     : file_(file),
-      classes_(classes),
       y_(y),
       label_(file_.Column("labels")),
       signer_(ColumnIfAny("signer")),
@@ -65,8 +86,9 @@ ClipFile::ClipFile(const std::filesystem::path& file, std::int64_t classes, YAxi
       width_(ColumnIfAny("video_size_width")),
       height_(ColumnIfAny("video_size_height")) {
   for (std::size_t joint = 0; joint < kJoints; ++joint) {
-    x_columns_.push_back(file_.Column(JointName(joint) + "_X"));
-    y_columns_.push_back(file_.Column(JointName(joint) + "_Y"));
+    if (joint == kNeck && !ColumnIfAny("neck_X") && !ColumnIfAny("neck_Y")) continue;
+    const std::string name = NameIn(file_.columns(), joint);
+    joints_.push_back({.joint = joint, .x = file_.Column(name + "_X"), .y = file_.Column(name + "_Y")});
   }
 }
 
@@ -83,51 +105,52 @@ void ClipFile::Fail(std::int64_t item, std::size_t column, const std::string& wh
 std::int64_t ClipFile::Integer(const std::vector<std::string>& fields, std::size_t column, std::int64_t low,
                                std::int64_t high, std::int64_t item) const {
   std::int64_t value = 0;
-  if (!Parse(fields[column], value) || value < low || value > high)
+  if (!ParseWhole(fields[column], value) || value < low || value > high)
     Fail(item, column, "expected an integer, " + std::to_string(low) + " to " + std::to_string(high));
   return value;
 }
 
 Clip ClipFile::Read(std::int64_t item) const {
   const std::vector<std::string> fields = file_.Read(item);
-  Clip clip{.label = Integer(fields, label_, 1, classes_, item) - 1};
+  Clip clip;
   if (signer_) clip.signer = Integer(fields, *signer_, 0, kMostSigners, item);
   if (fps_ && (!Parse(fields[*fps_], clip.fps) || clip.fps <= 0))
     Fail(item, *fps_, "expected a number above 0");
   if (width_) clip.width = Integer(fields, *width_, 1, kMostPixels, item);
   if (height_) clip.height = Integer(fields, *height_, 1, kMostPixels, item);
-  bool any = false;
   std::vector<double> values;
   const auto read = [&](std::size_t joint, std::size_t column, double Point::*part) {
     if (const std::string problem = ParseList(fields[column], values); !problem.empty())
       Fail(item, column, problem);
-    if (column == x_columns_[0]) clip.frames.resize(values.size());
+    if (column == joints_[0].x) clip.frames.resize(values.size());
     if (values.size() != clip.frames.size() || values.empty())
       Fail(item, column,
            std::to_string(values.size()) + " frames; expected as many as the other columns have (" +
                std::to_string(clip.frames.size()) + "), and at least one");
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      clip.frames[i][joint].*part = values[i];
-      any = any || values[i] != 0;
-    }
+    for (std::size_t i = 0; i < values.size(); ++i) clip.frames[i][joint].*part = values[i];
   };
-  for (std::size_t joint = 0; joint < kJoints; ++joint) {
-    read(joint, x_columns_[joint], &Point::x);
-    read(joint, y_columns_[joint], &Point::y);
+  for (const JointColumns& joint : joints_) {
+    read(joint.joint, joint.x, &Point::x);
+    read(joint.joint, joint.y, &Point::y);
   }
-  if (!any)
-    throw medley::InputError(file_.PlaceOf(item) + ": no joint was found in any frame; leave the clip out");
-  if (y_ == YAxis::kUp) {
-    for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point.y = 1 - point.y; });
-  }
+  if (joints_.size() < kJoints) std::ranges::for_each(clip.frames, AddNeck);
+  Finish(clip, y_, file_.PlaceOf(item));
   return clip;
 }
 
-std::map<std::int64_t, std::vector<std::int64_t>> ClipFile::BySigner() const {
-  std::map<std::int64_t, std::vector<std::int64_t>> clips;
-  for (std::int64_t item = 0; item < size(); ++item)
-    clips[Integer(file_.Read(item), *signer_, 0, kMostSigners, item)].push_back(item);
-  return clips;
+std::vector<ClipFile::Subject> ClipFile::Subjects() const {
+  std::vector<Subject> subjects;
+  for (std::int64_t item = 0; item < size(); ++item) {
+    const std::vector<std::string> fields = file_.Read(item);
+    Subject& subject = subjects.emplace_back(medley::ClassName(fields[label_]));
+    if (subject.label.empty()) Fail(item, label_, "is empty; expected a number or a word");
+    if (signer_) subject.signer = Integer(fields, *signer_, 0, kMostSigners, item);
+  }
+  return subjects;
+}
+
+std::string ClipFile::PlaceOfLabel(std::int64_t item) const {
+  return file_.PlaceOf(item) + ": " + file_.columns()[label_];
 }
 
 void WriteClips(const std::filesystem::path& file, std::span<const Clip> clips) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,31 +10,29 @@
 
 #include <medley/data/csv_file.h>
 
-#include "pose/clip.h"
+#include "pose/clip_reader.h"
 
 namespace medley_signs {
 
-// Which way y grows in a file. Nothing here guesses it: with the wrong one a box lies on the wrong side of
-// the head.
-enum class YAxis { kDown, kUp };
-
-// A file of clips, one a record: for each joint two columns, "nose_X" and "nose_Y", with its places in the
-// frames ("[0.5, 0.25]", in parts of the picture's sides; 0 and 0: not found), and "labels" (from 1).
-// "signer" (from 0), "video_fps", "video_size_width" and "video_size_height" may be missing. Many threads may
-// read at once.
-class ClipFile {
+// A file of clips as SPOTER has them, one a record: for each joint two columns, "nose_X" and "nose_Y", with
+// its places in the frames ("[0.5, 0.25]", in parts of the picture's sides; 0 and 0: not found), and
+// "labels", numbers or words. Hands are "_left_" and "_right_", "_Left_" and "_Right_" or "_0_" and "_1_";
+// without a "neck" it is between the shoulders. "signer" (from 0), "video_fps", "video_size_width" and
+// "video_size_height" may be missing.
+class ClipFile final : public ClipReader {
  public:
-  // `classes`: labels are 1 to so many. InputError where a column is missing.
-  ClipFile(const std::filesystem::path& file, std::int64_t classes, YAxis y);
+  // InputError where a column is missing.
+  ClipFile(const std::filesystem::path& file, YAxis y);
 
-  std::int64_t size() const { return file_.size(); }
-  bool has_signers() const { return signer_.has_value(); }
-  // 0 <= item < size(). An InputError with file, line and column for lists of unlike lengths, values that are
-  // no finite numbers, a label or a picture's size out of range, or a clip in which no joint was found.
-  Clip Read(std::int64_t item) const;
-  // The clips of each signer. Reads the whole file.
-  std::map<std::int64_t, std::vector<std::int64_t>> BySigner() const;
-  std::span<const std::uint64_t> hashes() const { return file_.hashes(); }
+  std::int64_t size() const override { return file_.size(); }
+  bool has_signers() const override { return signer_.has_value(); }
+  // Errors, with file, line and column, for lists of unlike lengths, values that are no finite numbers, or a
+  // picture's size out of range.
+  Clip Read(std::int64_t item) const override;
+  // Reads the whole file.
+  std::vector<Subject> Subjects() const override;
+  std::span<const std::uint64_t> hashes() const override { return file_.hashes(); }
+  std::string PlaceOfLabel(std::int64_t item) const override;
 
  private:
   std::int64_t Integer(const std::vector<std::string>& fields, std::size_t column, std::int64_t low,
@@ -44,14 +41,16 @@ class ClipFile {
   [[noreturn]] void Fail(std::int64_t item, std::size_t column, const std::string& what) const;
 
   medley::CsvFile file_;
-  std::int64_t classes_;
   YAxis y_;
-  std::vector<std::size_t> x_columns_, y_columns_;  // by joint
+  struct JointColumns {
+    std::size_t joint, x, y;
+  };
+  std::vector<JointColumns> joints_;
   std::size_t label_;
   std::optional<std::size_t> signer_, fps_, width_, height_;
 };
 
-// Numbers are written so that reading them gives the same bits.
+// Labels from 1. Numbers are written so that reading them gives the same bits.
 void WriteClips(const std::filesystem::path& file, std::span<const Clip> clips);
 
 }  // namespace medley_signs

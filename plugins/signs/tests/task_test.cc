@@ -103,7 +103,7 @@ void ExpectRefused(const Overrides& overrides, const std::string& what) {
 
 TEST(Task, RefusesAModelOfOtherClassesOrShorterClips) {
   ExpectRefused({"model=" SIGNS_CONFIGS "test-classes.json"},
-                "signs has 60 classes, the model 64; set its \"classes\" to 60");
+                "task 'signs' has 60 classes, the model's \"classes\" is 64. Leave \"classes\" out");
   ExpectRefused({kOption + "longest=41"}, "lower the option longest, or raise the model's \"longest\"");
   ExpectRefused({kOption + "longest=10"}, "shortest 20 is above longest 10");
 }
