@@ -297,7 +297,9 @@ std::vector<Reader> Readers() {
                                  {"jsonl", true, ReadJsonl},
                                  {"json_list", true, ReadJsonList},
                                  {"csv", false, ReadCsv}};
-  for (Reader& reader : LogReaders()) readers.push_back(std::move(reader));
+  for (const auto& more : {LogReaders, SignReaders}) {
+    for (Reader& reader : more()) readers.push_back(std::move(reader));
+  }
   return readers;
 }
 

@@ -22,5 +22,7 @@ struct Reader {
 std::vector<Reader> Readers();
 // Of what a run writes while it goes on; among the Readers without libtorch.
 std::vector<Reader> LogReaders();
+// Of the plugin signs, likewise.
+std::vector<Reader> SignReaders();
 
 }  // namespace medley::fuzz
