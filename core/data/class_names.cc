@@ -57,7 +57,8 @@ std::int64_t ClassTable::Require(const std::string& name, const std::string& pla
   if (const auto found = labels_.find(name); found != labels_.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [other, label] : labels_) known.push_back(other);
-  const std::string meant = WholeNumber(name) ? "" : DidYouMean(name, known);
+  const bool is_short = name.size() < 3 || WholeNumber(name);  // near to any other
+  const std::string meant = is_short ? "" : DidYouMean(name, known);
   throw InputError(place + ": '" + Printable(name) + "' is none of the run's " +
                    std::to_string(labels_.size()) + " classes" + (meant.empty() ? "." : meant) +
                    " They are those of its training file when it began; a new run has others, and takes all "
