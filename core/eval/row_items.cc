@@ -31,6 +31,13 @@ void ForEachHash(const LoadedTask& task, const RowRange& rows, const Fn& fn) {
   }
 }
 
+// Of whole items an epoch shows each: of a file of a hundred clips more rows would read it forty times.
+std::int64_t RowsToCompare(const LoadedTask& task) {
+  const ItemStream* stream = task.Items();
+  if (stream == nullptr || stream->shows() == ItemStream::Shows::kPartOfItem) return kComparedRows;
+  return std::min(kComparedRows, stream->size(Split::kTraining));
+}
+
 }  // namespace
 
 std::string HashOfRow(const Batch& batch, std::int64_t row) {
@@ -66,7 +73,7 @@ std::int64_t RowsOnce(const LoadedTask& task, std::int64_t rows) {
 
 double SeenInTraining(const LoadedTask& task, const RowSeeds& seeds, std::int64_t held_out_rows) {
   std::unordered_set<std::string> trained;
-  ForEachHash(task, {.seed = TaskSeed(seeds.training, task.info().name), .count = kComparedRows},
+  ForEachHash(task, {.seed = TaskSeed(seeds.training, task.info().name), .count = RowsToCompare(task)},
               [&](std::string hash) { trained.insert(std::move(hash)); });
   std::int64_t seen = 0;
   ForEachHash(task,
