@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -29,8 +30,7 @@ class NiftiBytes {
 
   template <typename Number>
   NiftiBytes& Set(std::size_t at, Number number) {
-    const std::string own = Bytes(number);
-    bytes_.replace(at, own.size(), own);
+    std::ranges::copy(Bytes(number), bytes_.begin() + static_cast<std::ptrdiff_t>(at));
     return *this;
   }
   // Values behind all others; those of the first say the type.
