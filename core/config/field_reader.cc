@@ -255,9 +255,8 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 // Which of them it must be, and within which bounds, the task's spec says.
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field&, OptionValue& value) {
   const json& found = node.scalar;
-  if (!Expect(found.is_number() || found.is_boolean() ||
-                  (node.IsString() && !node.scalar.get_ref<const std::string&>().empty()),
-              node, path, "a number, true, false, or a string that is not empty"))
+  if (!Expect(found.is_number() || found.is_boolean() || node.IsString(), node, path,
+              "a number, true, false, or a string"))
     return;
   if (found.is_number()) value = found.get<double>();
   if (found.is_boolean()) value = found.get<bool>();

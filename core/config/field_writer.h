@@ -206,7 +206,7 @@ class SchemaWriter {
   static nlohmann::ordered_json Schema(const Field& field) {
     using nlohmann::ordered_json;
     if constexpr (std::is_same_v<T, OptionValue>) {
-      return {{"type", {"number", "boolean", "string"}}, {"minLength", 1}};
+      return {{"type", {"number", "boolean", "string"}}};
     } else if constexpr (std::is_same_v<T, NamesOrPattern>) {
       ordered_json names = Schema<std::vector<std::string>>(field);
       names["minItems"] = 1;

@@ -63,9 +63,10 @@ std::vector<TaskClass> LoadAll() {
 
 OptionValues OptionsOf(const TaskInfo& info) {
   OptionValues options;
-  for (const OptionInfo& option : info.options)
-    options.emplace(option.name,
-                    option.kind == OptionKind::kPath ? OptionValue(MEDLEY_TASK_DATA) : option.Default());
+  for (const OptionInfo& option : info.options) {
+    const bool is_data = option.kind == OptionKind::kPath && option.required;
+    options.emplace(option.name, is_data ? OptionValue(MEDLEY_TASK_DATA) : option.Default());
+  }
   return options;
 }
 

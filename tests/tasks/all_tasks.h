@@ -19,7 +19,7 @@ struct TaskClass {
   const std::vector<TermInfo>& terms() const { return spec->variants[0].terms; }
 };
 
-// The defaults; a path is the file MEDLEY_TASK_DATA.
+// The defaults; a path that must be given is the file MEDLEY_TASK_DATA.
 OptionValues OptionsOf(const TaskInfo& info);
 
 const std::vector<TaskClass>& AllTasks();
