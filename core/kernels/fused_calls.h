@@ -145,7 +145,7 @@ struct AdamWCall {
   Number half_type;
   const float* learning_rate;   // a scalar
   const float* gradient_scale;  // a scalar that gradients are multiplied with (clip, loss scale); null: 1
-  const float* skip;            // a scalar; not 0: nothing is written. Null: 0
+  const float* skip;  // a scalar; not 0: nothing is written. Null: 0. So far null: for a step without a wait
   double beta1, beta2, epsilon, weight_decay;
 };
 

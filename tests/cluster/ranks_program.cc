@@ -3,10 +3,10 @@
 // and the sums of weights and optimizer. With RESUME for CONFIG the run goes on. ON_RANK=R, a fault for the
 // process with this rank: before step AT, and with AT=0 before anything, FAULT is kill|stop|interrupt|save,
 // kill:MS|stop:MS so many milliseconds later, disk for one that takes no large file any more, hold for
-// kHeldBytes that stay in use, overflow for one gradient that is not finite, or memory:N for the N-th
-// allocation from then on. With FAULT=memory:each:N it is the N-th of the first step, the next one of the
-// next step, and so on. A step that is trained by itself is saved at its end; with FAULT=save|hold all steps
-// from AT on are trained in one go.
+// kHeldBytes that stay in use, overflow for one gradient that is not finite, overflow:interrupt for one at
+// which somebody asks to stop, or memory:N for the N-th allocation from then on. With FAULT=memory:each:N it
+// is the N-th of the first step, the next one of the next step, and so on. A step that is trained by itself
+// is saved at its end; with FAULT=save|hold all steps from AT on are trained in one go.
 #include <medley/base/file_digest.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/stop_signal.h>
@@ -91,6 +91,12 @@ void Fail(const std::string& fault) {
   if (fault.starts_with("memory:")) FailCpuAllocation(std::stoll(fault.substr(7)));
 }
 
+// Of a model with adapters most have no gradient.
+const Parameter& FirstTrained(const Model& model) {
+  return *std::ranges::find_if(model.parameters(),
+                               [](const Parameter& parameter) { return parameter.tensor.requires_grad(); });
+}
+
 int Main(int argc, char** argv) {
   const std::string config = argv[1], words = argv[3];
   const std::filesystem::path path = argv[2];
@@ -113,8 +119,10 @@ int Main(int argc, char** argv) {
   if (parts == nullptr) return static_cast<int>(ExitCode::kDone);  // all of its steps were done
   const medley::Run& run = *parts->planned->run;
   const auto overflows = std::make_shared<bool>(false);
-  run.model->parameters().front().tensor.register_hook([overflows](const at::Tensor& gradient) {
-    return std::exchange(*overflows, false) ? gradient * std::numeric_limits<double>::infinity() : gradient;
+  FirstTrained(*run.model).tensor.register_hook([overflows](const at::Tensor& gradient) {
+    if (!std::exchange(*overflows, false)) return gradient;
+    if (Variable("FAULT").ends_with(":interrupt")) std::raise(SIGTERM);
+    return gradient * std::numeric_limits<double>::infinity();
   });
   ExitCode code = ExitCode::kDone;
   std::int64_t each =
@@ -124,7 +132,7 @@ int Main(int argc, char** argv) {
     if (fails && Variable("FAULT").starts_with(kEach)) {
       GrowBack(parts->planned->plan, *run.mixer);
       FailCpuAllocation(each++);
-    } else if (fails && Variable("AT") == std::to_string(step) && Variable("FAULT") == "overflow") {
+    } else if (fails && Variable("AT") == std::to_string(step) && Variable("FAULT").starts_with("overflow")) {
       *overflows = true;
     } else if (fails && Variable("AT") == std::to_string(step)) {
       Fail(Variable("FAULT"));

@@ -97,6 +97,40 @@ TEST_F(Ranks, AnOverflowOfOneIsAnotherTryOfAll) {
   EXPECT_EQ(Metrics("0"), Metrics("1"));
 }
 
+// The step at which one was asked to stop, while it was repeated, is no step of anybody's.
+TEST_F(Ranks, AnInterruptBetweenTwoTriesOfOneCostsAllTheWholeStep) {
+  const std::string settings = "steps=3 dtype=fp16" + std::string(kSteady);
+  ASSERT_EQ(Train(2, "straight", settings).code, 0);
+  const CommandResult stopped = Train(2, "run", settings, "ON_RANK=1 AT=3 FAULT=overflow:interrupt");
+  EXPECT_EQ(stopped.code, 130) << stopped.out;
+  EXPECT_EQ(ListCheckpoints(At("run")).front().step, 2);
+  EXPECT_EQ(Sums("run", 0), Sums("run", 1));
+  const CommandResult done = Resume(2, "run");
+  EXPECT_EQ(done.code, 0) << done.out;
+  ExpectTheSameSumsOnAll("run", 2);
+  EXPECT_EQ(ReadText(At("run") / "metrics.jsonl"), ReadText(At("straight") / "metrics.jsonl"));
+  EXPECT_FALSE(Has(ReadText(At("run") / "timing.jsonl"), R"("scale":32768.0)"));
+}
+
+// A stage that ended is not counted again, and what began from another run's weights is still they.
+TEST_F(Ranks, AnOverflowWithAdaptersInAStageOfARunThatGoesOnFromAnotherIsOneMoreTry) {
+  ASSERT_EQ(Train(1, "base", "steps=1 dtype=fp16" + std::string(kSteady)).code, 0);
+  WriteText(scratch_ / "weights.json", R"({"unit": "steps", "stages": [
+      {"name": "words", "weights": {"control": 1}, "until": {"steps": 2}},
+      {"name": "pictures", "weights": {"arrow_to_gold": 1, "position_qa": 1}}]})");
+  const std::string settings =
+      "steps=4 dtype=fp16 lora.rank=2 optimizer.average=0.9 init_from.run=" + At("base").string() + kSteady;
+  ASSERT_EQ(Train(1, "straight", settings).code, 0);
+  for (const std::string step : {"2", "3"}) {  // the last of a stage, the first of the next
+    const CommandResult done = Train(1, step, settings, "ON_RANK=0 AT=" + step + " FAULT=overflow");
+    ASSERT_EQ(done.code, 0) << done.out;
+    ExpectTheSameRun(step, "straight");
+    const std::string timing = ReadText(At(step) / "timing.jsonl");
+    EXPECT_TRUE(Has(timing, R"("loss_scale":{"scale":32768.0,"repeats":1})")) << timing;
+    EXPECT_FALSE(Has(timing, R"("repeats":2)")) << timing;
+  }
+}
+
 TEST_F(Ranks, OneThatIsKilledEndsTheOthersAndIsBlamed) {
   const CommandResult ended = Train(3, "run", "steps=5", "ON_RANK=1 AT=3 FAULT=kill");
   EXPECT_EQ(ended.code, 4) << ended.out;
