@@ -70,7 +70,7 @@ def unchecked(session):
 def allocator(session):
     """Planned runs with medley's own settings of the allocator, and with segments that do not grow."""
     words = session.settings(["position_qa", "arrow_to_gold", "zoom_gold"], 4 if session.tiny else "auto")
-    more = ["plan=true", f"steps={40 if session.tiny else 60}", f"budget={'16MiB' if session.tiny else '1GiB'}",
+    more = ["plan=true", f"steps={20 if session.tiny else 60}", f"budget={'16MiB' if session.tiny else '1GiB'}",
             "optimizer.warmup_steps=5", "optimizer.learning_rate=0.003"]
     figures = {}
     for name, env in (("segments", None), ("segments-off", {"PYTORCH_ALLOC_CONF": "expandable_segments:False"})):
