@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <medley/data/item_stream.h>
+
 #include "tests/tasks/task_testing.h"
 
 namespace medley {
@@ -107,6 +109,32 @@ TEST(ReplyTask, ScoresTheReplyWordForWordBesideTheMostFrequentOne) {
   EXPECT_GT(right, 0U);
   EXPECT_LT(right, 70U);
   EXPECT_EQ(outcomes.trivial.count("most frequent reply"), 1U);
+}
+
+// Of its items three are trained on, and four held out.
+class Listed final : public ReplyTask {
+ public:
+  static constexpr TaskSpec kSpec = ReplySpec("listed", "");
+  explicit Listed(const TaskContext& context) : ReplyTask(context, kSpec) {}
+  const ItemStream* Items() const override { return &items_; }
+
+ private:
+  Exchange Draw(Row& row) const override {
+    static constexpr const char* kSaid[] = {"one", "two", "two", "one", "one", "one", "two"};
+    return {"three", kSaid[items_.ItemOf(row.range, row.number)]};
+  }
+  ItemStream items_{SplitSizes{3, 4}};
+};
+
+TEST(ReplyTask, TheMostFrequentReplyIsTrainingsWhereRowsAreItems) {
+  TaskUnderTest test("count_on");
+  test.task = std::make_unique<Listed>(tasks::GameContext(*test.tokenizer, test.lines, {}));
+  FakeEval context(test);
+  context.answer = [](FakePass& pass) {
+    return std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(pass.batch().size()));
+  };
+  const Outcomes outcomes = test.task->Evaluate(context, {.count = 4, .split = Split::kHeldOut});
+  EXPECT_EQ(tasks::Mean(outcomes.trivial.at("most frequent reply")), 1.0 / 4);
 }
 
 }  // namespace

@@ -165,8 +165,7 @@ class FakeEval final : public EvalContext {
       : test_(under_test), piece_(piece) {}
   void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override {
     for (std::int64_t at = 0; at < rows.count; at += piece_) {
-      FakePass pass(test_,
-                    test_.task->Sample({rows.seed, rows.begin + at, std::min(piece_, rows.count - at)}));
+      FakePass pass(test_, test_.task->Sample(rows.Part(at, std::min(piece_, rows.count - at))));
       pass.draw = draw;
       pass.answer = answer;
       fn(pass);

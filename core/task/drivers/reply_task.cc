@@ -10,6 +10,7 @@
 
 #include <medley/base/printable.h>
 #include <medley/base/utf8.h>
+#include <medley/data/item_stream.h>
 #include <medley/data/last_read.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/sheet.h>
@@ -33,6 +34,19 @@ bool IsGivenFile(const TaskContext& context, const TaskSpec& spec) {
     return option.kind == OptionKind::kPath && context.options.contains(option.name) &&
            !context.Path(option.name).empty();
   });
+}
+
+// How often each reply is that of the first training rows, by its label; `label_of` gets those that are new.
+template <typename ReplyOf>
+std::vector<std::int64_t> CountReplies(std::int64_t rows, std::map<std::string, std::int64_t>& label_of,
+                                       const ReplyOf& reply_of) {
+  std::vector<std::int64_t> times(label_of.size());
+  ForEachRow({.seed = 0, .begin = 0, .count = rows}, [&](Row& row) {
+    const std::int64_t label = label_of.emplace(reply_of(row), std::ssize(label_of)).first->second;
+    times.resize(label_of.size());
+    ++times[static_cast<std::size_t>(label)];
+  });
+  return times;
 }
 
 }  // namespace
@@ -139,7 +153,11 @@ Outcomes ReplyTask::Evaluate(EvalContext& context, const RowRange& rows) const {
       outcomes.score.push_back(reply == right ? 1 : 0);
     }
   });
-  outcomes.trivial["most frequent reply"] = MostFrequentIsRight(labels);
+  std::vector<std::int64_t> trained;
+  if (const ItemStream* items = Items())
+    trained = CountReplies(std::min(kShownRows, items->size(Split::kTraining)), label_of,
+                           [&](Row& row) { return tokenizer_.Decode(texts_.Encode(Draw(row).reply)); });
+  outcomes.trivial["most frequent reply"] = MostFrequentIsRight(labels, trained);
   sheet.MoveTo(outcomes);
   return outcomes;
 }
