@@ -147,8 +147,10 @@ class Signs final : public medley::ClassifyTask {
                                "; lower the option longest, or raise the model's \"longest\"");
     if (is_from_file_) {
       source_ = std::make_unique<FileClips>(context);
-    } else {
+    } else if (context.Path("validation").empty()) {
       source_ = std::make_unique<MadeUpClips>(context);
+    } else {
+      throw medley::InputError("the option validation wants the option data, the file that is trained on");
     }
   }
 

@@ -64,6 +64,7 @@ ConversationFile::ConversationFile(const fs::path& path, ReadingForm form)
       places_.push_back({file, record});
       Add(ConversationOf(opened.Read(record), paths_[file].parent_path(), form_));
     }
+    hashes_.insert(hashes_.end(), opened.hashes().begin(), opened.hashes().end());
     if (paths_.size() == 1) only_ = opened;
   }
   if (places_.empty())
@@ -79,6 +80,7 @@ void ConversationFile::Add(const Conversation& conversation) {
   }
   by_subject_[at->second].push_back(size());
   scans_.push_back(CountScans(conversation));
+  last_words_.push_back(LastWordsOf(conversation));
   ForEachScan(conversation, [&](const Scan& scan) {
     if (!scan.nifti.empty()) first_nifti_.emplace(scan.modality, scan.nifti);
   });

@@ -11,6 +11,7 @@
 
 #include "data/conversation.h"
 #include "data/conversation_json.h"
+#include "data/training_answers.h"
 
 namespace medley_volumes {
 
@@ -36,6 +37,9 @@ class ConversationFile {
   const std::vector<std::string>& subjects() const { return subjects_; }  // their names
   // Of an item, read when the file was.
   const ScanCounts& scans(std::int64_t item) const { return scans_[static_cast<std::size_t>(item)]; }
+  LastWords last_words(std::int64_t item) const { return last_words_[static_cast<std::size_t>(item)]; }
+  // HashItem of each one's bytes.
+  const std::vector<std::uint64_t>& hashes() const { return hashes_; }
   // Of each modality the first scan that is a NIfTI file.
   const std::map<Modality, std::filesystem::path>& first_nifti() const { return first_nifti_; }
 
@@ -55,6 +59,8 @@ class ConversationFile {
   std::vector<std::vector<std::int64_t>> by_subject_;
   std::vector<std::string> subjects_;
   std::vector<ScanCounts> scans_;
+  std::vector<LastWords> last_words_;
+  std::vector<std::uint64_t> hashes_;
   std::map<Modality, std::filesystem::path> first_nifti_;
 };
 

@@ -35,14 +35,17 @@ Limits LimitsOf(const medley::TaskContext& context, const Geometry& geometry) {
 
 std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context, MakeExample make,
                                              const Limits& limits) {
-  if (context.Path("data").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
+  if (context.Path("data").empty()) {
+    if (context.Path("validation").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
+    throw medley::InputError("the option validation wants the option data, the file that is trained on");
+  }
   const bool ras = context.Word("orientation") == "RAS";
   const ReadingForm form{.scans = {.orientation = ras ? Orientation::kRas : Orientation::kStored,
                                    .resize = context.Switch("resize"),
                                    .geometry = limits.geometry},
                          .answer = context.Word("answer")};
-  auto source = std::make_unique<FileConversations>(context.Path("data"),
-                                                    context.HeldOut("held_out", "volumes"), limits, form);
+  auto source = std::make_unique<FileConversations>(
+      context.Path("data"), context.HeldOut("held_out", "volumes"), limits, form, context.Path("validation"));
   for (const std::string& words : source->Words()) context.Say(words);
   return source;
 }
@@ -235,7 +238,23 @@ medley::Outcomes Conversing::Evaluate(medley::EvalContext& context, const medley
     judge.Add(piece.batch().To(at::kCPU), medley::HostValues(outputs.at("logits").argmax(1)),
               medley::HostValues(outputs.at("targets")));
   });
-  return judge.Outcomes();
+  medley::Outcomes outcomes = judge.Outcomes();
+  if (const TrainingAnswers* answers = source_->Answers()) AddTrained(*answers, rows, outcomes);
+  return outcomes;
+}
+
+// What is had without a look at a scan: by what training was answered, of which a made-up row knows nothing.
+void Conversing::AddTrained(const TrainingAnswers& answers, const medley::RowRange& rows,
+                            medley::Outcomes& outcomes) const {
+  std::vector<double>& frequent = outcomes.trivial["most frequent answer"];
+  frequent.clear();
+  double chance = 0;
+  medley::ForEachRow(rows, [&](medley::Row& row) {
+    const LastWords last = LastWordsOf(source_->Draw(row));
+    frequent.push_back(answers.IsMostFrequent(last) ? 1 : 0);
+    chance += answers.Chance(last.question);
+  });
+  if (rows.count > 0) outcomes.chance = chance / static_cast<double>(rows.count);
 }
 
 }  // namespace medley_volumes

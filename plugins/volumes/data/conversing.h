@@ -24,12 +24,13 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
                            "conversations: a .jsonl file, a .json list, or a folder of .json files; without "
                            "one they are made up",
                            false),
+        medley::PathOption("validation", "the same, for evaluations alone", false),
         medley::TextOption("answer", "where an answer stands whose text is empty, as metadata.subject_label"),
         medley::OptionSpec{.name = "held_out",
         .value = 8,
         .low = 0,
         .high = 1e6,
-        .summary = "subjects of the file that are kept for evaluations: a share below 1, or so many"},
+        .summary = "without validation, subjects kept for evaluations: a share below 1, or so many"},
         medley::WordOption("orientation", {"stored", "RAS"},
                            "of .nii files: axes as they are stored, or turned to right, front, up"),
         medley::SwitchOption("resize", false,
@@ -84,6 +85,8 @@ class Conversing : public medley::Task {
 
  private:
   class Judge;
+  void AddTrained(const TrainingAnswers& answers, const medley::RowRange& rows,
+                  medley::Outcomes& outcomes) const;
 
   const medley::Tokenizer& tokenizer_;
   Collator collator_;

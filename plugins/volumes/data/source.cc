@@ -9,19 +9,54 @@
 namespace medley_volumes {
 
 FileConversations::FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
-                                     const Limits& limits, const ReadingForm& form)
-    : file_(file, form), orientation_(form.scans.orientation) {
-  std::vector<std::uint64_t> hashes;
-  for (const std::string& subject : file_.subjects()) hashes.push_back(medley::HashItem(subject));
-  stream_.emplace(held_out, hashes, medley::ItemStream::Shows::kPartOfItem);
-  for (std::int64_t item = 1; item < file_.size(); ++item) {
-    if (limits.Tokens(file_.scans(item)) > limits.Tokens(file_.scans(longest_))) longest_ = item;
+                                     const Limits& limits, const ReadingForm& form,
+                                     const std::filesystem::path& validation)
+    : file_(file, form),
+      validation_(validation.empty() ? std::nullopt
+                                     : std::optional<ConversationFile>(std::in_place, validation, form)),
+      orientation_(form.scans.orientation) {
+  Divide(held_out);
+  CountAnswers();
+  std::int64_t most = 0;
+  for (std::int64_t at = 0; at < file_.size() + (validation_ ? validation_->size() : 0); ++at) {
+    const std::int64_t tokens =
+        limits.Tokens(at < file_.size() ? file_.scans(at) : validation_->scans(at - file_.size()));
+    if (tokens > most) longest_ = at, most = tokens;
   }
 }
 
+void FileConversations::Divide(const medley::HeldOutItems& held_out) {
+  if (validation_) {
+    stream_.emplace(medley::HoldOutFile(held_out, file_.hashes(), validation_->hashes()));
+    return;
+  }
+  std::vector<std::uint64_t> hashes;
+  for (const std::string& subject : file_.subjects()) hashes.push_back(medley::HashItem(subject));
+  stream_.emplace(held_out, hashes, medley::ItemStream::Shows::kPartOfItem);
+}
+
+void FileConversations::CountAnswers() {
+  for (std::int64_t row = 0; row < stream_->size(medley::Split::kTraining); ++row) {
+    const std::int64_t item = stream_->ItemOf({}, row);
+    if (validation_) {
+      answers_.Add(file_.last_words(item));
+      continue;
+    }
+    for (const std::int64_t own : file_.by_subject()[static_cast<std::size_t>(item)])
+      answers_.Add(file_.last_words(own));
+  }
+}
+
+Conversation FileConversations::At(std::int64_t conversation) const {
+  return conversation < file_.size() ? file_.Read(conversation)
+                                     : validation_->Read(conversation - file_.size());
+}
+
 Conversation FileConversations::Draw(medley::Row& row) const {
-  if (row.longest()) return file_.Read(longest_);
-  const auto& own = file_.by_subject()[static_cast<std::size_t>(stream_->ItemOf(row.range, row.number))];
+  if (row.longest()) return At(longest_);
+  const std::int64_t item = stream_->ItemOf(row.range, row.number);
+  if (validation_) return At(item);
+  const auto& own = file_.by_subject()[static_cast<std::size_t>(item)];
   return file_.Read(own[static_cast<std::size_t>(row.random.Below(std::ssize(own)))]);
 }
 

@@ -23,6 +23,8 @@ class ConversationSource {
   // Where the row asks for the longest, one whose scans take the most positions.
   virtual Conversation Draw(medley::Row& row) const = 0;
   virtual const medley::ItemStream* Items() const { return nullptr; }
+  // Null: rows are made up.
+  virtual const TrainingAnswers* Answers() const { return nullptr; }
 };
 
 using MakeExample = std::function<Conversation(medley::Row& row)>;
@@ -36,22 +38,32 @@ class MadeUpConversations final : public ConversationSource {
   MakeExample make_;
 };
 
-// Of a file. `held_out` of its subjects are for evaluations only.
+// Of a file. For evaluations are all conversations of another one, `validation`, and each conversation is an
+// item; or, where that is "", `held_out` of the subjects, who are the items.
 class FileConversations final : public ConversationSource {
  public:
   FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
-                    const Limits& limits, const ReadingForm& form);
+                    const Limits& limits, const ReadingForm& form,
+                    const std::filesystem::path& validation = {});
   // Its scans are read, and their values judged, when the voxels are asked for.
   Conversation Draw(medley::Row& row) const override;
   const medley::ItemStream* Items() const override { return &*stream_; }
+  const TrainingAnswers* Answers() const override { return &answers_; }
   // Which way the first scan of each kind lies, as its file says.
   std::vector<std::string> Words() const;
 
  private:
+  // Those of `validation` behind those of the file.
+  Conversation At(std::int64_t conversation) const;
+  void Divide(const medley::HeldOutItems& held_out);
+  void CountAnswers();
+
   ConversationFile file_;
+  std::optional<ConversationFile> validation_;
   Orientation orientation_;
-  std::int64_t longest_ = 0;                  // the item whose scans take the most positions
-  std::optional<medley::ItemStream> stream_;  // of subjects
+  std::int64_t longest_ = 0;  // the conversation whose scans take the most positions
+  std::optional<medley::ItemStream> stream_;
+  TrainingAnswers answers_;
 };
 
 }  // namespace medley_volumes

@@ -120,6 +120,44 @@ TEST_F(File, KeepsSubjectsApartAndShowsEachOncePerEpoch) {
   EXPECT_EQ(CountScans(source.Draw(row)).series, 1);
 }
 
+// Each conversation is then an item, of which evaluations show those of the other file.
+TEST_F(File, AValidationFileIsHeldOutWhole) {
+  const std::vector<Conversation> others =
+      Rows(16, [&](medley::Row& row) { return MultimodalExample(row, kGeometry, 0.5); });
+  const fs::path other = WriteConversations(folder_, "other", {others.begin() + 10, others.end()});
+  const Limits limits{.geometry = kGeometry, .volume_tokens = 8, .series_tokens = 4};
+  medley::DataRules rules;
+  const FileConversations source(Path(), {.asked = 3, .task = "t", .rules = &rules}, limits, {}, other);
+  EXPECT_EQ(source.Items()->size(medley::Split::kTraining), 12);
+  EXPECT_EQ(source.Items()->shows(), medley::ItemStream::Shows::kWholeItem);
+  std::multiset<std::string> shown, expected;
+  medley::ForEachRow({.seed = 1, .begin = 0, .count = 6, .split = medley::Split::kHeldOut},
+                     [&](medley::Row& row) { shown.insert(source.Draw(row).where()); });
+  for (int line = 1; line <= 6; ++line) expected.insert(other.string() + ":" + std::to_string(line));
+  EXPECT_EQ(shown, expected);
+  EXPECT_EQ(rules.TakeWords().at(0).rfind("'t' is evaluated on 6 items of a file of their own", 0), 0U);
+  EXPECT_NE(source.Answers(), nullptr);
+}
+
+TEST(TrainingAnswers, AreThoseToAQuestionOrOfAllWhereItIsNew) {
+  const auto last = [](const std::string& question, const std::string& answer) {
+    return LastWordsOf({.subject = "",
+                        .turns = {{Role::kUser, {" earlier"}},
+                                  {Role::kAssistant, {" yes"}},
+                                  {Role::kUser, {" before it", Scan{}, question, "?"}},
+                                  {Role::kAssistant, {answer}}}});
+  };
+  TrainingAnswers answers;
+  for (const char* answer : {"small", "large", "large"}) answers.Add(last("how large", answer));
+  for (int i = 0; i < 4; ++i) answers.Add(last("alike", "no"));
+  EXPECT_EQ(answers.Chance(last("how large", "").question), 0.5);
+  EXPECT_TRUE(answers.IsMostFrequent(last("how large", "large")));
+  EXPECT_FALSE(answers.IsMostFrequent(last("how large", "no")));
+  EXPECT_EQ(answers.Chance(last("alike", "").question), 1);
+  EXPECT_TRUE(answers.IsMostFrequent(last("new", "no")));
+  EXPECT_EQ(answers.Chance(last("new", "").question), 1.0 / 3);
+}
+
 TEST_F(File, SaysWhereALineIsWrong) {
   ExpectRefused("\"role\":\"user\"", "\"role\":\"nurse\"",
                 "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\" or \"human\" or \"gpt\" or "
