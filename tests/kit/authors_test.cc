@@ -150,6 +150,18 @@ TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
   EXPECT_EQ(score.at("chance"), 1.0 / 3);
   EXPECT_EQ(score.at("trivial").at("most frequent class"), 4.0 / 12) << "training's, which is x";
   EXPECT_EQ(score.at("items"), 12);
+  // So is each evaluation while it trains, by which a checkpoint is the best.
+  const std::string steps = testing::ReadBytes(work_ / "run/metrics.jsonl");
+  const json last = json::parse(steps.substr(steps.rfind('\n', steps.size() - 2) + 1));
+  EXPECT_EQ(last.at("eval").at("points").at("items"), 12);
+
+  // Each of two processes finds them in the file, and the model has as many in both.
+  const CommandResult ranks =
+      test::Shell(test::Medley() + "launch -n 2 -- " + test::Medley() + "train " + config.string() +
+                  " plan=false steps=2 eval.every=2 --plugin-path " MEDLEY_AUTHORS_PLUGINS " --out " +
+                  (work_ / "ranks").string() + " 2>&1");
+  ASSERT_EQ(ranks.code, 0) << ranks.out;
+  EXPECT_EQ(Record("ranks").at("data_rules"), Record("run").at("data_rules"));
 
   // Another file may lack some of them, and have no others.
   WriteBytes(work_ / "other.csv", "x,y,label\n0,0,10.0\n");
