@@ -52,7 +52,8 @@ std::vector<fs::path> NamesIn(const fs::path& path) {
   if (!fs::is_directory(path)) return {fs::path()};
   std::vector<fs::path> names;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(path));
+    std::error_code ignored;  // a link may lead to itself
+    if (entry.is_regular_file(ignored)) names.push_back(entry.path().lexically_relative(path));
   }
   std::ranges::sort(names);
   return names;

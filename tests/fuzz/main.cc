@@ -1,4 +1,4 @@
-// medley_fuzz READER [--runs N] [--first I] [--seed S] [--seconds T] [--failures DIR]
+// medley_fuzz READER [--runs N] [--first I] [--seed S] [--seconds T] [--each-byte OF] [--failures DIR]
 // medley_fuzz READER --replay FILE
 // medley_fuzz --list
 //
@@ -43,6 +43,7 @@ struct Arguments {
   std::string reader;
   std::uint64_t runs = 10'000, first = 0, seed = 1;
   double seconds = 0;
+  std::uint64_t each_byte = 0;  // 0: no sweep over the bytes of the corpus; else one of its inputs of so many
   fs::path failures = ".", replay;
 };
 
@@ -141,11 +142,34 @@ std::vector<std::string> Corpus(const Reader& reader) {
   return corpus;
 }
 
+// Of each file of the corpus every byte as three others, and the cuts at every 64th byte: the slice of the
+// seed.
+void RunEachByte(const Reader& reader, const std::vector<std::string>& corpus, const Arguments& arguments,
+                 Shared& shared) {
+  std::uint64_t number = arguments.seed;
+  const auto run = [&](const std::string& file, const auto& change) {
+    if (number++ % arguments.each_byte != 0) return;
+    std::string input = file;
+    change(input);
+    RunOne(reader, input, shared);
+    ++shared.done;
+  };
+  for (const std::string& file : corpus) {
+    for (std::size_t cut = 0; cut < file.size(); cut += 64)
+      run(file, [&](std::string& input) { input.resize(cut); });
+    for (std::size_t at = 0; at < file.size(); ++at) {
+      for (const int other : {0x01, 0x80, 0xff})
+        run(file, [&](std::string& input) { input[at] = static_cast<char>(input[at] ^ other); });
+    }
+  }
+}
+
 void RunAll(const Reader& reader, const std::vector<std::string>& corpus, const Arguments& arguments,
             Shared& shared) {
   for (const std::string& input : corpus) RunOne(reader, input, shared);
   if (shared.refused == corpus.size()) Find(shared, "is the last of a corpus that is refused as a whole");
   shared.refused = 0;
+  if (arguments.each_byte > 0) RunEachByte(reader, corpus, arguments, shared);
   const Mutator mutator(corpus, reader.json);
   const double end = WallSeconds() + arguments.seconds;
   for (std::uint64_t i = 0; i < arguments.runs; ++i) {
@@ -223,6 +247,7 @@ int Main(int argc, char** argv) {
   app.add_option("--first", arguments.first);
   app.add_option("--seed", arguments.seed)->envname("MEDLEY_SWEEP");
   app.add_option("--seconds", arguments.seconds);
+  app.add_option("--each-byte", arguments.each_byte);
   app.add_option("--failures", arguments.failures);
   app.add_option("--replay", arguments.replay);
   CLI11_PARSE(app, argc, argv);

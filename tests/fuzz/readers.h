@@ -24,5 +24,7 @@ std::vector<Reader> Readers();
 std::vector<Reader> LogReaders();
 // Of the plugin signs, likewise.
 std::vector<Reader> SignReaders();
+// Of the plugin volumes, among those with libtorch.
+std::vector<Reader> ConversationReaders();
 
 }  // namespace medley::fuzz

@@ -118,15 +118,17 @@ void ReadComparedRecord(const std::string& bytes) {
 }  // namespace
 
 std::vector<Reader> Readers() {
-  return {{"safetensors", false, ReadTensors},
-          {"safetensors_header", true, ReadTensorsOf},
-          {"pretrained_index", true, ReadIndex},
-          {"facts", true, ReadFacts},
-          {"latest", false, ReadLatest},
-          {"generators", true, ReadGenerators},
-          {"trained", true, ReadTrained},
-          {"trained_config", true, ReadTrainedConfig},
-          {"compared_record", true, ReadComparedRecord}};
+  std::vector<Reader> readers = {{"safetensors", false, ReadTensors},
+                                 {"safetensors_header", true, ReadTensorsOf},
+                                 {"pretrained_index", true, ReadIndex},
+                                 {"facts", true, ReadFacts},
+                                 {"latest", false, ReadLatest},
+                                 {"generators", true, ReadGenerators},
+                                 {"trained", true, ReadTrained},
+                                 {"trained_config", true, ReadTrainedConfig},
+                                 {"compared_record", true, ReadComparedRecord}};
+  for (Reader& reader : ConversationReaders()) readers.push_back(std::move(reader));
+  return readers;
 }
 
 }  // namespace medley::fuzz

@@ -110,9 +110,12 @@ std::vector<fs::path> FilesAt(const fs::path& path) {
   if (!fs::is_directory(path, error)) return {path};
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;  // a link that leads nowhere is no file
-    if (entry->path().filename().string().ends_with(kEnd) && entry->is_regular_file(ignored))
-      files.push_back(entry->path());
+    if (!entry->path().filename().string().ends_with(kEnd)) continue;
+    std::error_code nowhere;  // a link may lead there, or to itself
+    const fs::file_status status = entry->status(nowhere);
+    if (!fs::exists(status))
+      throw medley::InputError(medley::DisplayPath(entry->path()) + " is a link that leads to no file");
+    if (fs::is_regular_file(status)) files.push_back(entry->path());
   }
   if (error) throw medley::InputError(medley::DisplayPath(path) + " cannot be listed: " + error.message());
   if (files.empty())

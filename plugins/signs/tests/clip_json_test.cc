@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include <medley/base/error.h>
@@ -115,7 +116,6 @@ TEST_F(ClipJson, AFolderHasAClipOfEachFileThatIsNamedSo) {
   for (const char* name : {"07_b_landmarks.json", "eat_a_landmarks.json", "7_normalized.json", "readme.txt"})
     Write(name, video_.dump());
   fs::create_directory_symlink(folder_, folder_ / "loop_landmarks.json");
-  fs::create_symlink("self_landmarks.json", folder_ / "self_landmarks.json");
   const LandmarkFiles files(folder_, YAxis::kDown, true);
   ASSERT_EQ(files.size(), 2);
   EXPECT_EQ(files.Subjects()[0].label, "7");
@@ -130,6 +130,29 @@ TEST_F(ClipJson, AFolderHasAClipOfEachFileThatIsNamedSo) {
     EXPECT_NE(std::string(error.what()).find("empty has no files LABEL_..._landmarks.json"),
               std::string::npos);
   }
+  fs::create_symlink("self_landmarks.json", folder_ / "self_landmarks.json");
+  try {
+    LandmarkFiles(folder_, YAxis::kDown, true);
+    FAIL() << "it was taken";
+  } catch (const medley::InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("self_landmarks.json is a link that leads to no file"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+// A hundred thousand where sweeps are whole.
+TEST_F(ClipJson, AFolderMayHaveVeryManyFiles) {
+  const char* sweep = std::getenv("MEDLEY_SWEEP");
+  const int count = sweep == nullptr || *sweep == 0 ? 100'000 : 3'000;
+  for (int clip = 0; clip < count; ++clip)
+    std::ofstream(folder_ /
+                  ("word" + std::to_string(clip % 100) + "_" + std::to_string(clip) + "_landmarks.json"));
+  const LandmarkFiles files(folder_, YAxis::kDown, true);
+  EXPECT_EQ(files.size(), count + 1);  // and the one that each test has
+  std::set<std::string> labels;
+  for (const ClipReader::Subject& subject : files.Subjects()) labels.insert(subject.label);
+  EXPECT_EQ(labels.size(), 101U);
 }
 
 TEST_F(ClipJson, WhatIsNotAsTheFormatSaysIsNamedWithItsKey) {

@@ -23,6 +23,14 @@ medley::JsonlFile Opened(const fs::path& file) {
   return IsList(file) ? medley::JsonlFile::OfElements(file) : medley::JsonlFile(file);
 }
 
+// A link to a folder that holds it.
+bool IsLoop(const fs::directory_entry& entry) {
+  std::error_code unknown;
+  if (!entry.is_symlink(unknown)) return false;
+  const fs::path to = fs::canonical(entry.path(), unknown), here = fs::canonical(entry.path().parent_path());
+  return std::ranges::mismatch(to, here).in1 == to.end();
+}
+
 // The .json files of a folder, and of the folders in it where `depth` is above 0.
 void FindLists(const fs::path& folder, int depth, std::vector<fs::path>& found) {
   std::error_code error;
@@ -30,7 +38,7 @@ void FindLists(const fs::path& folder, int depth, std::vector<fs::path>& found) 
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     std::error_code unknown;
     if (entries->is_directory(unknown)) {
-      if (depth > 0) FindLists(entries->path(), depth - 1, found);
+      if (depth > 0 && !IsLoop(*entries)) FindLists(entries->path(), depth - 1, found);
     } else if (IsList(entries->path())) {
       found.push_back(entries->path());
     }

@@ -212,6 +212,44 @@ TEST_F(File, EveryConversationIsCheckedBeforeTheFirstIsRead) {
   expect_refused("rows.jsonl:10: turns[0].content[1].image: ");
 }
 
+TEST_F(File, AFolderIsListedOnceWhereLinksInItLoop) {
+  const fs::path folder = folder_ / "lists", inner = folder / "inner";
+  fs::create_directories(inner);
+  const auto write = [&](const fs::path& file) {
+    std::ofstream(file) << R"({"subject": "s", "turns": [{"role": "user", "content": "a"}, )"
+                        << R"({"role": "assistant", "content": "b"}]})";
+  };
+  write(folder / "one.json");
+  write(inner / "two.json");
+  fs::create_directory_symlink(folder, folder / "itself");
+  fs::create_directory_symlink(folder_, folder / "above");
+  fs::create_directory_symlink(inner, inner / "deeper");
+  EXPECT_EQ(ConversationFile(folder).size(), 2);
+  fs::create_symlink("self.json", folder / "self.json");
+  try {
+    const ConversationFile file(folder);
+    ADD_FAILURE() << "it was read";
+  } catch (const medley::InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("self.json"), std::string::npos) << error.what();
+  }
+}
+
+// A hundred thousand where sweeps are whole.
+TEST_F(File, AFolderMayHaveVeryManyFiles) {
+  const char* sweep = std::getenv("MEDLEY_SWEEP");
+  const int count = sweep == nullptr || *sweep == 0 ? 100'000 : 3'000;
+  const fs::path folder = folder_ / "lists";
+  fs::create_directory(folder);
+  for (int i = 0; i < count; ++i)
+    std::ofstream(folder / (std::to_string(i) + ".json"))
+        << R"({"subject": "s)" << i << R"(", "turns": [{"role": "user", "content": "a"}, )"
+        << R"({"role": "assistant", "content": "b"}]})";
+  const ConversationFile file(folder);
+  EXPECT_EQ(file.size(), count);
+  EXPECT_EQ(std::ssize(file.subjects()), count);
+  EXPECT_EQ(file.Read(count - 1).turns.size(), 2U);
+}
+
 TEST_F(File, AnEmptyFileIsRefused) {
   std::ofstream(Path()) << "\n";
   EXPECT_NE(Refusal().find("has no conversation"), std::string::npos) << Refusal();
