@@ -8,6 +8,8 @@
 #include <medley/base/error.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
+#include <medley/base/utf8.h>
+#include <medley/data/last_read.h>
 
 namespace medley {
 namespace {
@@ -30,6 +32,8 @@ std::string ClassName(std::string_view label) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t begin = std::min(label.find_first_not_of(kBlanks), label.size());
   label = label.substr(begin, label.find_last_not_of(kBlanks) + 1 - begin);
+  if (ValidUtf8(label) != label)  // which the run's record could not keep
+    throw InputError(WithPlace("the label '" + Printable(label) + "' is not UTF-8"));
   const std::optional<std::int64_t> number = WholeNumber(label);
   return number ? std::to_string(*number) : std::string(label);
 }
@@ -53,13 +57,13 @@ ClassTable::ClassTable(const std::vector<std::string>& names) {
   for (const std::string& name : names) labels_.emplace(name, std::ssize(labels_));
 }
 
-std::int64_t ClassTable::Require(const std::string& name, const std::string& place) const {
+std::int64_t ClassTable::Require(const std::string& name, const std::function<std::string()>& place) const {
   if (const auto found = labels_.find(name); found != labels_.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [other, label] : labels_) known.push_back(other);
   const bool is_short = name.size() < 3 || WholeNumber(name);  // near to any other
   const std::string meant = is_short ? "" : DidYouMean(name, known);
-  throw InputError(place + ": '" + Printable(name) + "' is none of the run's " +
+  throw InputError(place() + ": '" + Printable(name) + "' is none of the run's " +
                    std::to_string(labels_.size()) + " classes" + (meant.empty() ? "." : meant) +
                    " They are those of its training file when it began; a new run has others, and takes all "
                    "but the last layer of this one with init_from");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/data/last_read.h>
 
 namespace medley {
 namespace {
@@ -19,6 +20,18 @@ TEST(ClassNames, WholeNumbersAreOneNameHoweverTheyAreWritten) {
   EXPECT_EQ(ClassName(" \r\n"), "");
 }
 
+TEST(ClassNames, ALabelThatIsNotUtf8IsRefusedWithThePlaceOfWhatWasReadLast) {
+  EXPECT_EQ(ClassName("m\u00e4nnlich"), "m\u00e4nnlich");
+  NoteFile("clips/a.json");
+  try {
+    ClassName("a\xff");
+    FAIL() << "it was taken";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "clips/a.json: the label 'a\\xff' is not UTF-8");
+  }
+  ForgetRead();
+}
+
 TEST(ClassNames, NumbersGoByTheirValueAndWordsByTheirBytesBehindThem) {
   EXPECT_EQ(SortedClasses({"10", "9", "-1", "tree", "Tree", "0"}),
             (std::vector<std::string>{"-1", "0", "9", "10", "Tree", "tree"}));
@@ -26,10 +39,10 @@ TEST(ClassNames, NumbersGoByTheirValueAndWordsByTheirBytesBehindThem) {
 
 TEST(ClassNames, ALabelThatIsNoneOfThemIsRefusedWithItsPlace) {
   const ClassTable classes({"4", "house", "tree"});
-  EXPECT_EQ(classes.Require("tree", "a.csv:2: labels"), 2);
+  EXPECT_EQ(classes.Require("tree", nullptr), 2);
   const auto refusal = [&](const std::string& name) -> std::string {
     try {
-      classes.Require(name, "a.csv:2: labels");
+      classes.Require(name, [] { return "a.csv:2: labels"; });
       return "it was taken";
     } catch (const InputError& error) {
       return error.what();

@@ -134,7 +134,7 @@ Clip ClipFile::Read(std::int64_t item) const {
     read(joint.joint, joint.y, &Point::y);
   }
   if (joints_.size() < kJoints) std::ranges::for_each(clip.frames, AddNeck);
-  Finish(clip, y_, file_.PlaceOf(item));
+  Finish(clip, y_, [&] { return file_.PlaceOf(item); });
   return clip;
 }
 

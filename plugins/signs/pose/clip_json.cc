@@ -12,6 +12,7 @@
 #include <medley/base/files.h>
 #include <medley/data/class_names.h>
 #include <medley/data/item_hash.h>
+#include <medley/data/last_read.h>
 
 namespace medley_signs {
 namespace {
@@ -164,13 +165,15 @@ Clip LandmarkFiles::Read(std::int64_t item) const {
     landmarks.TakeHand(hands[i], swap_hands_ ? "left" : "right", kRightHand, "hand_landmarks" + at,
                        clip.frames[i]);
   }
-  Finish(clip, y_, medley::DisplayPath(file));
+  Finish(clip, y_, [&] { return medley::DisplayPath(file); });
   return clip;
 }
 
 std::vector<ClipReader::Subject> LandmarkFiles::Subjects() const {
   std::vector<Subject> subjects;
   for (const fs::path& file : files_) {
+    medley::ForgetRead();
+    medley::NoteFile(file);
     const std::string name = file.filename().string();
     subjects.push_back({.label = medley::ClassName(name.substr(0, name.find('_')))});
     if (subjects.back().label.empty() || name.find('_') == std::string::npos)

@@ -6,10 +6,10 @@
 
 namespace medley_signs {
 
-void Finish(Clip& clip, YAxis y, const std::string& place) {
+void Finish(Clip& clip, YAxis y, const std::function<std::string()>& place) {
   while (!clip.frames.empty() && clip.frames.back() == Frame()) clip.frames.pop_back();
   if (clip.frames.empty())
-    throw medley::InputError(place + ": no joint was found in any frame; leave the clip out");
+    throw medley::InputError(place() + ": no joint was found in any frame; leave the clip out");
   if (y == YAxis::kDown) return;
   for (Frame& frame : clip.frames) ForEachFound(frame, [](Point& point) { point.y = 1 - point.y; });
 }

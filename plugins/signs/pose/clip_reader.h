@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,7 +41,7 @@ class ClipReader {
 
 // What all formats do at the end: frames at the end in which no joint was found are cut off, as files are
 // padded with them, and y grows downwards. `place`: for the InputError where nothing is left.
-void Finish(Clip& clip, YAxis y, const std::string& place);
+void Finish(Clip& clip, YAxis y, const std::function<std::string()>& place);
 // Puts the neck between the shoulders, where both were found.
 void AddNeck(Frame& frame);
 

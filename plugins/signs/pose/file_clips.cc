@@ -55,7 +55,7 @@ void FileClips::Add(const medley::TaskContext& context, const char* option) {
   for (const ClipReader::Subject& subject : file.Subjects()) {
     clips_.push_back({.file = files_.size() - 1,
                       .item = item,
-                      .label = classes_.Require(subject.label, file.PlaceOfLabel(item)),
+                      .label = classes_.Require(subject.label, [&] { return file.PlaceOfLabel(item); }),
                       .signer = subject.signer});
     ++item;
   }

@@ -53,8 +53,8 @@ class Points final : public ClassifyTask {
         points_(context.Path("data"), context.Path("validation"), context.HeldOut("held_out")) {
     const ClassTable classes(context.Classes());
     points_.ForEach([&](const CsvFile& file, std::int64_t item) {
-      labels_.push_back(
-          classes.Require(ClassName(file.Read(item)[file.Column("label")]), file.PlaceOf(item) + ": label"));
+      labels_.push_back(classes.Require(ClassName(file.Read(item)[file.Column("label")]),
+                                        [&] { return file.PlaceOf(item) + ": label"; }));
     });
     counts_ = points_.stream().TrainingCounts(labels_, classes.size());
   }
