@@ -166,7 +166,11 @@ TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
   // Another file may lack some of them, and have no others.
   WriteBytes(work_ / "other.csv", "x,y,label\n0,0,10.0\n");
   const std::string other = " tasks.points.options.validation=" + (work_ / "other.csv").string();
-  EXPECT_EQ(Run("eval " + (work_ / "run").string() + " --out " + (work_ / "other").string() + other).code, 0);
+  const CommandResult of_another =
+      Run("eval " + (work_ / "run").string() + " --out " + (work_ / "other").string() + other);
+  EXPECT_EQ(of_another.code, 0) << of_another.out;
+  EXPECT_TRUE(Has(of_another.out, "'points' is evaluated on 1 item of a file of their own"))
+      << of_another.out;
   WriteBytes(work_ / "other.csv", "x,y,label\n0,0,10\n0,0,3\n");
   const CommandResult refused = train("refused", other);
   EXPECT_EQ(refused.code, 2) << refused.out;

@@ -59,6 +59,7 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
                 const std::function<void(double share)>& progress) {
   const Form form = run.forms.Own(name);
   LoadedTask& task = run.host->Get(form);
+  for (const std::string& words : run.rules->TakeWords()) console.Say(words);  // of its files
   const std::int64_t rows = held_out.Of(name, task);
   const std::string overlap = OverlapWarning(
       task, {.training = static_cast<std::uint64_t>(run.config.seed), .evaluation = held_out.seed}, rows);
