@@ -25,7 +25,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "libc6, libgcc-s1, libstdc++6, libgomp1, libpcre2-8-0, libpng16-16, libsentencepiece0, libspdlog1.10, libssl3, libutf8proc2, libxxhash0")
+    "libc6, libgcc-s1, libstdc++6, libgomp1, libjpeg62-turbo, libpcre2-8-0, libpng16-16, libsentencepiece0, libspdlog1.10, libssl3, libutf8proc2, libxxhash0")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "cmake, g++, nlohmann-json3-dev")  # for plugins
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
 include(CPack)

@@ -12,8 +12,8 @@
 #include <medley/base/files.h>
 #include <medley/base/input_file.h>
 #include <medley/base/work_progress.h>
+#include <medley/data/picture_file.h>
 #include <medley/report/event_images.h>
-#include <medley/report/picture.h>
 #include <medley/report/tensorboard.h>
 
 namespace medley {
@@ -70,7 +70,7 @@ class ScoredSheets {
       const std::string name = entry.path().stem().string(), type = entry.path().extension().string();
       if (!name.starts_with("sheet-")) continue;
       const std::string task = name.substr(6);
-      if (type == ".png") pictures_.emplace(task, ReadPng(entry.path()));
+      if (type == ".png") pictures_.emplace(task, ReadPicture(entry.path()));
       if (type == ".txt") words_[task] = ReadFile(entry.path()).substr(0, kMostOfWords);
     }
   }

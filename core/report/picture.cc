@@ -2,18 +2,12 @@
 
 #include <png.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include <medley/base/error.h>
-#include <medley/base/files.h>
 
 namespace medley {
-namespace {
-
-constexpr std::int64_t kLargestSide = 8192;
-constexpr std::int64_t kLargestFile = 256LL << 20;
-
-}  // namespace
 
 Picture::Picture(std::int64_t w, std::int64_t h, std::uint8_t fill)
     : width(w), height(h), pixels(static_cast<std::size_t>(w * h * 3), fill) {}
@@ -47,10 +41,6 @@ void Picture::Paste(const Picture& picture, std::int64_t left, std::int64_t top)
   }
 }
 
-Picture ReadPng(const std::filesystem::path& path) {
-  return DecodePng(ReadFile(path, kLargestFile), DisplayPath(path));
-}
-
 Picture DecodePng(const std::string& bytes, const std::string& name) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
@@ -60,11 +50,14 @@ Picture DecodePng(const std::string& bytes, const std::string& name) {
     return InputError(name + " cannot be read as a PNG picture: " + reason);
   };
   if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) throw fail();
-  if (image.width > kLargestSide || image.height > kLargestSide) {
-    std::strcpy(image.message, "larger than 8192 pixels a side");
+  if (image.width > kLargestPictureSide || image.height > kLargestPictureSide) {
+    std::snprintf(image.message, sizeof(image.message), "larger than %d pixels a side",
+                  static_cast<int>(kLargestPictureSide));
     throw fail();
   }
   image.format = PNG_FORMAT_RGB;
+  // Else 16 bits that say no gamma are taken for linear light, and come out pale.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Picture picture(image.width, image.height);
   const png_color black{0, 0, 0};
   if (!png_image_finish_read(&image, &black, picture.pixels.data(), 0, nullptr)) throw fail();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,10 +22,11 @@ struct Picture {
   void Paste(const Picture& picture, std::int64_t left, std::int64_t top);
 };
 
-// Reads any PNG as 8-bit RGB (palette and grey are expanded, transparency is dropped). InputError where the
-// file is not one, or is larger than 8192 pixels a side.
-Picture ReadPng(const std::filesystem::path& path);
-// The same of a file's bytes, which come from `name`.
+inline constexpr std::int64_t kLargestPictureSide = 8192;  // pixels, of what is read
+
+// Any PNG as 8-bit RGB: palette and grey are expanded, what is transparent lies over black. `bytes` are a
+// file's, which come from `name`. InputError where they are none, or one that is larger than the largest
+// side.
 Picture DecodePng(const std::string& bytes, const std::string& name);
 // The bytes of a PNG file. An Error for a picture without pixels.
 std::string EncodePng(const Picture& picture);

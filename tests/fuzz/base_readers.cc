@@ -297,7 +297,7 @@ std::vector<Reader> Readers() {
                                  {"jsonl", true, ReadJsonl},
                                  {"json_list", true, ReadJsonList},
                                  {"csv", false, ReadCsv}};
-  for (const auto& more : {LogReaders, SignReaders}) {
+  for (const auto& more : {LogReaders, PictureReaders, SignReaders}) {
     for (Reader& reader : more()) readers.push_back(std::move(reader));
   }
   return readers;

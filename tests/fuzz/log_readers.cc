@@ -94,12 +94,6 @@ void ReadProgress(const std::string& bytes) {
   if (unreported) WriteDown(*unreported);
 }
 
-void ReadPicture(const std::string& bytes) { ReadPng(Written("picture.png", bytes)); }
-void ReadPictureChunks(const std::string& bytes) { ReadPicture(WithChunkSums(bytes)); }
-
-// 8192 x 8192 pixels, and what libpng and a file of that size take.
-constexpr std::int64_t kLargestPicture = std::int64_t{8192} * 8192 * 3 + (std::int64_t{32} << 20);
-
 }  // namespace
 
 std::vector<Reader> LogReaders() {
@@ -107,9 +101,7 @@ std::vector<Reader> LogReaders() {
           {"log", true, RepairLog},
           {"progress", true, ReadProgress},
           {"events", false, ReadEvents},
-          {"event_records", false, ReadEventRecords},
-          {"png", false, ReadPicture, kLargestPicture},
-          {"png_chunks", false, ReadPictureChunks, kLargestPicture, "png"}};
+          {"event_records", false, ReadEventRecords}};
 }
 
 }  // namespace medley::fuzz

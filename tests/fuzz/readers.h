@@ -22,6 +22,8 @@ struct Reader {
 std::vector<Reader> Readers();
 // Of what a run writes while it goes on; among the Readers without libtorch.
 std::vector<Reader> LogReaders();
+// Of people's pictures, likewise.
+std::vector<Reader> PictureReaders();
 // Of the plugin signs, likewise.
 std::vector<Reader> SignReaders();
 // Of the plugin volumes, among those with libtorch.

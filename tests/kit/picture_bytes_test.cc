@@ -3,6 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
+
+#include <medley/report/picture.h>
+
+#include "tests/report/made_picture.h"
+#include "tests/report/scratch_directory.h"
 
 namespace medley {
 namespace {
@@ -40,6 +47,22 @@ TEST(PictureBytes, ADiscHasItsAreaAndMiddle) {
   const at::Tensor where = red.nonzero().to(at::kDouble).add(0.5).mean(0);
   EXPECT_NEAR(where[0].item<double>(), 20, 1e-9);
   EXPECT_NEAR(where[1].item<double>(), 40, 1e-9);
+}
+
+// Larger, smaller, of other sides, and as large as it is.
+TEST(PictureBytes, AFileBecomesTheMeansOfWhatFallsIntoAPixel) {
+  const ScratchDirectory scratch;
+  for (const auto& [width, height] : {std::pair(37, 50), {16, 16}, {5, 3}, {64, 8}}) {
+    const Picture picture = MadePicture(width, height);
+    WriteText(scratch / "a.png", EncodePng(picture));
+    const PictureColumn column(2, 16);
+    column[1].Load(scratch / "a.png");
+    std::vector<std::uint8_t> planes = picture.ToPlanes();
+    const at::Tensor whole = at::from_blob(planes.data(), {3, height, width}, at::kByte).to(at::kFloat);
+    const at::Tensor means = at::adaptive_avg_pool2d(whole, {16, 16}).add(0.5).floor();
+    EXPECT_TRUE(column.tensor()[1].eq(means).all().item<bool>()) << width;
+    EXPECT_TRUE(column.tensor()[0].eq(255).all().item<bool>());
+  }
 }
 
 }  // namespace

@@ -261,8 +261,7 @@ TEST_F(EventFileTest, APictureIsAPngWithItsSize) {
   EXPECT_EQ(events[1].width, 13);
   EXPECT_EQ(events[1].height, 7);
   EXPECT_EQ(events[1].colorspace, 3) << "RGB";
-  WriteText(scratch_ / "board.png", events[1].png);
-  EXPECT_EQ(ReadPng(scratch_ / "board.png").pixels, picture.pixels);
+  EXPECT_EQ(DecodePng(events[1].png, "board").pixels, picture.pixels);
 }
 
 TEST_F(EventFileTest, APictureWithoutPixelsIsRefusedAndLeavesNoHalfRecord) {

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include <medley/data/picture_file.h>
 #include <medley/page/run_data.h>
-#include <medley/report/picture.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
 
@@ -160,7 +160,7 @@ TEST_F(ReportCommand, IsDrawnAsAPictureThatIsNeverCutThrough) {
   for (const std::string most : {" 1200", ""}) {
     const CommandResult drawn = Shell(command + most + " 2>&1");
     ASSERT_EQ(drawn.code, 0) << drawn.out;
-    const Picture picture = ReadPng(file);
+    const Picture picture = ReadPicture(file);
     EXPECT_EQ(picture.width, 1280);
     EXPECT_LE(picture.height, most.empty() ? 8192 : std::stoi(most));
     EXPECT_GT(picture.height, before);

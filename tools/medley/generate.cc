@@ -9,6 +9,7 @@
 
 #include <medley/base/files.h>
 #include <medley/base/printable.h>
+#include <medley/data/picture_file.h>
 #include <medley/eval/pictures.h>
 #include <medley/report/picture.h>
 #include <medley/run/run.h>
@@ -21,7 +22,7 @@ namespace medley {
 namespace {
 
 Picture ReadInput(const std::filesystem::path& file, std::int64_t size) {
-  Picture picture = ReadPng(file);
+  Picture picture = ReadPicture(file);
   if (picture.width == size && picture.height == size) return picture;
   throw InputError(Printable(file) + " has " + std::to_string(picture.width) + " x " +
                    std::to_string(picture.height) + " pixels, this model looks at " + std::to_string(size) +
@@ -51,7 +52,7 @@ int RunGenerate(int argc, char** argv) {
   std::string prompt, device;
   GenerateOptions options;
   app.add_option("DIR", directory, "the run's directory")->required();
-  app.add_option("--image", image, "a PNG picture of the model's size")->required();
+  app.add_option("--image", image, "a PNG or JPEG picture of the model's size")->required();
   app.add_option("--prompt", prompt, "the text before the reply; special tokens by name")->required();
   out.AddTo(app, "--out", "where the drawn picture goes");
   app.add_option("--tokens", options.max_new_tokens, "most tokens of the reply")

@@ -3,9 +3,33 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include <medley/data/picture_file.h>
+
 namespace medley {
+namespace {
+
+struct Span {
+  std::int64_t begin, end;
+};
+
+// In whole numbers: the floats of at::adaptive_avg_pool2d would take four times the picture.
+Colour MeanOf(const Picture& picture, Span rows, Span columns) {
+  std::array<std::int64_t, 3> sums{};
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const std::uint8_t* value = &picture.pixels[3 * (row * picture.width + columns.begin)];
+    for (std::int64_t column = columns.begin; column < columns.end; ++column) {
+      for (std::int64_t& sum : sums) sum += *value++;
+    }
+  }
+  const std::int64_t count = (rows.end - rows.begin) * (columns.end - columns.begin);
+  const auto mean = [&](std::int64_t sum) { return static_cast<std::uint8_t>((sum + count / 2) / count); };
+  return {mean(sums[0]), mean(sums[1]), mean(sums[2])};
+}
+
+}  // namespace
 
 void PictureBytes::Set(std::int64_t row, std::int64_t column, Colour colour) const {
   if (row < 0 || row >= size_ || column < 0 || column >= size_) return;
@@ -41,6 +65,17 @@ void PictureBytes::Box(std::int64_t row, std::int64_t column, std::int64_t heigh
                        Colour colour) const {
   for (std::int64_t y = row; y < row + height; ++y) {
     for (std::int64_t x = column; x < column + width; ++x) Set(y, x, colour);
+  }
+}
+
+void PictureBytes::Load(const std::filesystem::path& file) const {
+  const Picture picture = ReadPicture(file);
+  const auto part = [&](std::int64_t pixel, std::int64_t length) {
+    return Span{pixel * length / size_, ((pixel + 1) * length + size_ - 1) / size_};
+  };
+  for (std::int64_t row = 0; row < size_; ++row) {
+    for (std::int64_t column = 0; column < size_; ++column)
+      Set(row, column, MeanOf(picture, part(row, picture.height), part(column, picture.width)));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 
 namespace medley {
@@ -28,6 +29,9 @@ class PictureBytes {
   void Disc(double row, double column, double radius, Colour colour) const;
   void Box(std::int64_t row, std::int64_t column, std::int64_t height, std::int64_t width,
            Colour colour) const;
+  // The picture of a file, PNG or JPEG, as data/picture_file.h reads it; of another size it becomes this one,
+  // whatever its sides, each pixel the mean of those that fall into it. InputError with the file's name.
+  void Load(const std::filesystem::path& file) const;
 
  private:
   std::uint8_t* bytes_;
