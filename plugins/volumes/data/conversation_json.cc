@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -55,6 +56,13 @@ void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, con
                        std::to_string(expected) + ", four a voxel");
 }
 
+// By the name, as a scan is.
+bool IsPicture(const fs::path& path) {
+  std::string type = path.extension().string();
+  std::ranges::transform(type, type.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return type == ".png" || type == ".jpg" || type == ".jpeg";
+}
+
 Modality ModalityOf(const JsonItem& item) {
   const std::string word = item.Word("modality", {"volume", "series", "sMRI", "dMRI", "fMRI"});
   return word == "series" || word == "fMRI" ? Modality::kSeries : Modality::kVolume;
@@ -70,6 +78,9 @@ struct NamedScan {
 Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form) {
   const JsonItem& item = named.item;
   const fs::path path = folder / named.path;
+  if (IsPicture(path))
+    item.Fail(named.key,
+              named.path + " is a picture; volumes takes scans: .nii, .nii.gz, or float32 with a \"shape\"");
   if (!IsNifti(path)) {
     const Modality modality = ModalityOf(item);
     const std::vector<std::int64_t> shape = ShapeOf(item, modality == Modality::kVolume ? 3 : 4);

@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/task/drawings.h>
-#include <medley/task/drivers/labels.h>
-#include <medley/task/drivers/sheet.h>
 #include <medley/task/losses.h>
 #include <medley/task/text_rows.h>
 
+#include "data/judge.h"
 #include "model/volumes.h"
 
 namespace medley_volumes {
@@ -57,18 +53,6 @@ std::int64_t WidthOf(const ConversationSource& source, const Limits& limits) {
     of_scans = std::max(of_scans, limits.Tokens(CountScans(source.Draw(row))));
   });
   return of_scans + limits.text;
-}
-
-// Of the first volume of each row, the slice in its middle; nothing where one has none.
-at::Tensor Shown(const medley::Batch& rows) {
-  const medley::RaggedColumn& volumes = rows.Ragged("volumes");
-  std::vector<std::int64_t> first;
-  for (std::int64_t row = 0; row < rows.size(); ++row) {
-    const auto at = static_cast<std::size_t>(row);
-    if (volumes.offsets[at] == volumes.offsets[at + 1]) return {};
-    first.push_back(volumes.offsets[at]);
-  }
-  return medley::DrawSlice(volumes.values.index_select(0, medley::IntColumn(first)));
 }
 
 }  // namespace
@@ -144,94 +128,10 @@ medley::Sums Conversing::Run(std::string_view, medley::PassContext& context) con
   return {{"reply", medley::SumCrossEntropy(outputs.at("logits"), outputs.at("targets"))}};
 }
 
-// What the judge of an evaluation has seen so far.
-class Conversing::Judge {
- public:
-  explicit Judge(const medley::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-
-  // `said` and `right`: the tokens of all rows' last answers behind one another.
-  void Add(const medley::Batch& batch, const std::vector<std::int64_t>& said,
-           const std::vector<std::int64_t>& right) {
-    if (medley::Sheet::Shows(outcomes_.score.size())) {
-      if (const at::Tensor shown = Shown(batch); shown.defined()) sheet_.Add(shown.to(at::kFloat).div_(255));
-    }
-    const std::vector<std::int64_t>& offsets = batch.Ragged("answer").offsets;
-    const at::Tensor& best = batch.Column("one_scan");
-    for (std::int64_t row = 0; row < batch.size(); ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      const auto part = [&](const std::vector<std::int64_t>& ids) {
-        return tokenizer_.Decode({ids.begin() + offsets[at], ids.begin() + offsets[at + 1]});
-      };
-      const std::string question = QuestionOf(batch, row), reply = part(said), answer = part(right);
-      asked_[question][answer].push_back(outcomes_.score.size());
-      const auto scans = [&](std::string_view kind) {
-        const std::vector<std::int64_t>& shown = batch.Ragged(kind).offsets;
-        return shown[at + 1] - shown[at];
-      };
-      shown_[scans("volumes") + scans("series")].push_back(outcomes_.score.size());
-      sheet_.Add(outcomes_.score.size(),
-                 {.question = question, .reply = reply, .right = answer, .is_right = reply == answer});
-      outcomes_.score.push_back(reply == answer ? 1 : 0);
-      one_scan_.push_back(best[row].item<double>());
-    }
-  }
-
-  medley::Outcomes Outcomes() {
-    std::vector<double>& frequent = outcomes_.trivial["most frequent answer"];
-    frequent.assign(outcomes_.score.size(), 0);
-    for (const auto& [question, answers] : asked_) {
-      const auto& most = *std::max_element(answers.begin(), answers.end(), [](const auto& a, const auto& b) {
-        return a.second.size() < b.second.size();
-      });
-      for (const std::size_t row : most.second) frequent[row] = 1;
-    }
-    if (asked_.size() > 1 && asked_.size() <= kMostFigures) AddQuestions();
-    if (shown_.size() > 1) AddScanCounts();
-    const bool known =
-        std::all_of(one_scan_.begin(), one_scan_.end(), [](double x) { return std::isfinite(x); });
-    if (known) outcomes_.trivial["best of one scan"] = one_scan_;
-    sheet_.MoveTo(outcomes_);
-    return std::move(outcomes_);
-  }
-
- private:
-  static constexpr std::size_t kMostFigures = 8;
-
-  // The score of these rows alone.
-  void AddToFigure(const std::string& name, const std::vector<std::size_t>& rows) {
-    std::vector<double>& figure = outcomes_.Share(name);
-    figure.resize(outcomes_.score.size(), std::numeric_limits<double>::quiet_NaN());
-    for (const std::size_t row : rows) figure[row] = outcomes_.score[row];
-  }
-  // Of each question, where there are a few.
-  void AddQuestions() {
-    for (const auto& [question, answers] : asked_) {
-      const std::size_t begin = std::min(question.find_first_not_of(' '), question.size());
-      const std::string name = begin < question.size() ? question.substr(begin) : "no words";
-      for (const auto& [answer, rows] : answers) AddToFigure(name, rows);
-    }
-  }
-  void AddScanCounts() {
-    for (const auto& [count, rows] : shown_)
-      AddToFigure(std::to_string(count) + (count == 1 ? " scan" : " scans"), rows);
-  }
-  std::string QuestionOf(const medley::Batch& batch, std::int64_t row) const {
-    const std::vector<std::int64_t> span = medley::HostValues(batch.Column("questions")[row]);
-    return tokenizer_.Decode(medley::HostValues(batch.Column("tokens")[row].slice(0, span[0], span[1])));
-  }
-
-  const medley::Tokenizer& tokenizer_;
-  medley::Outcomes outcomes_;
-  medley::Sheet sheet_;
-  std::vector<double> one_scan_;
-  std::map<std::string, std::map<std::string, std::vector<std::size_t>>> asked_;  // question: answer: rows
-  std::map<std::int64_t, std::vector<std::size_t>> shown_;                        // scans: rows
-};
-
 // A greedy reply is the right one, and no other, where each of its tokens is the likeliest behind the right
 // ones before it.
 medley::Outcomes Conversing::Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const {
-  Judge judge(tokenizer_);
+  Judge judge(tokenizer_, Items());
   context.ForEachPiece(rows, [&](medley::EvalPass& piece) {
     const medley::ModelOutputs outputs =
         piece.Forward(InputsOf(piece.batch(), "answer"), {"logits", "targets"});

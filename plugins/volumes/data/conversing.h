@@ -84,7 +84,6 @@ class Conversing : public medley::Task {
   static std::int64_t ImagesOf(const medley::TaskContext& context, std::int64_t least);
 
  private:
-  class Judge;
   void AddTrained(const TrainingAnswers& answers, const medley::RowRange& rows,
                   medley::Outcomes& outcomes) const;
 

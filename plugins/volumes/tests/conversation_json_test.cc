@@ -121,6 +121,20 @@ TEST_F(Spelled, UmbrellasNamesItsScansInTheTurnsAndMayKeepAnAnswerInItsMetadata)
             std::string::npos);
 }
 
+// Whether the file is there or not.
+TEST_F(Spelled, APictureIsNoScan) {
+  for (const std::string name : {"000.jpg", "a.JPEG", "b.png"}) {
+    const json line = {
+        {"id", "1"},
+        {"image", name},
+        {"conversations",
+         {{{"from", "human"}, {"value", "<image>\nWhat is it?"}}, {{"from", "gpt"}, {"value", "A cat."}}}}};
+    EXPECT_NE(Told(line).find("rows.jsonl:1: image: " + name + " is a picture; volumes takes scans: .nii"),
+              std::string::npos)
+        << Told(line);
+  }
+}
+
 TEST_F(Spelled, TheHeaderSaysWhetherAScanIsASeriesWhereNothingElseDoes) {
   const json line = {
       {"subject", "s1"},

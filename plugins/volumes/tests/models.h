@@ -47,7 +47,7 @@ class Made : public medley::check::Made<Volumes> {
             .learned = 128};
   }
   // The rows as a task would sample them.
-  medley::Batch BatchOf(const std::vector<Conversation>& conversations) const {
+  medley::Batch BatchOf(const std::vector<Conversation>& conversations, std::int64_t begin = 0) const {
     const Collator collator(kBytes, limits(), medley::FileTexts(kBytes, false));
     std::vector<Line> lines;
     std::int64_t width = 0;
@@ -55,7 +55,7 @@ class Made : public medley::check::Made<Volumes> {
       lines.push_back(collator.LineOf(conversation));
       width = std::max<std::int64_t>(width, std::ssize(lines.back().tokens));
     }
-    medley::Batch batch({.seed = 1, .begin = 0, .count = std::ssize(conversations)});
+    medley::Batch batch({.seed = 1, .begin = begin, .count = std::ssize(conversations)});
     AddLines(batch, lines, width, kBytes.pad(), geometry());
     return batch;
   }
