@@ -55,6 +55,19 @@ std::int64_t WidthOf(const ConversationSource& source, const Limits& limits) {
   return of_scans + limits.text;
 }
 
+// What is had without a look at a scan, by what training was answered.
+void AddTrained(const TrainingAnswers& answers, const std::vector<LastWords>& rows,
+                medley::Outcomes& outcomes) {
+  std::vector<double>& frequent = outcomes.trivial["most frequent answer"];
+  frequent.clear();
+  double chance = 0;
+  for (const LastWords& last : rows) {
+    frequent.push_back(answers.IsMostFrequent(last) ? 1 : 0);
+    chance += answers.Chance(last.question);
+  }
+  if (!rows.empty()) outcomes.chance = chance / static_cast<double>(rows.size());
+}
+
 }  // namespace
 
 std::vector<std::string> Conversing::Texts(const medley::TextsContext& context) {
@@ -131,30 +144,25 @@ medley::Sums Conversing::Run(std::string_view, medley::PassContext& context) con
 // A greedy reply is the right one, and no other, where each of its tokens is the likeliest behind the right
 // ones before it.
 medley::Outcomes Conversing::Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const {
-  Judge judge(tokenizer_, Items());
+  Judge judge(tokenizer_);
   context.ForEachPiece(rows, [&](medley::EvalPass& piece) {
     const medley::ModelOutputs outputs =
         piece.Forward(InputsOf(piece.batch(), "answer"), {"logits", "targets"});
     judge.Add(piece.batch().To(at::kCPU), medley::HostValues(outputs.at("logits").argmax(1)),
               medley::HostValues(outputs.at("targets")));
   });
-  medley::Outcomes outcomes = judge.Outcomes();
-  if (const TrainingAnswers* answers = source_->Answers()) AddTrained(*answers, rows, outcomes);
-  return outcomes;
-}
-
-// What is had without a look at a scan: by what training was answered, of which a made-up row knows nothing.
-void Conversing::AddTrained(const TrainingAnswers& answers, const medley::RowRange& rows,
-                            medley::Outcomes& outcomes) const {
-  std::vector<double>& frequent = outcomes.trivial["most frequent answer"];
-  frequent.clear();
-  double chance = 0;
+  const TrainingAnswers* answers = source_->Answers();
+  if (answers == nullptr) return judge.Outcomes({});  // rows are made up
+  std::vector<std::string> subjects;
+  std::vector<LastWords> last;
   medley::ForEachRow(rows, [&](medley::Row& row) {
-    const LastWords last = LastWordsOf(source_->Draw(row));
-    frequent.push_back(answers.IsMostFrequent(last) ? 1 : 0);
-    chance += answers.Chance(last.question);
+    const Conversation conversation = source_->Draw(row);
+    subjects.push_back(conversation.subject);
+    last.push_back(LastWordsOf(conversation));
   });
-  if (rows.count > 0) outcomes.chance = chance / static_cast<double>(rows.count);
+  medley::Outcomes outcomes = judge.Outcomes(subjects);
+  AddTrained(*answers, last, outcomes);
+  return outcomes;
 }
 
 }  // namespace medley_volumes

@@ -84,9 +84,6 @@ class Conversing : public medley::Task {
   static std::int64_t ImagesOf(const medley::TaskContext& context, std::int64_t least);
 
  private:
-  void AddTrained(const TrainingAnswers& answers, const medley::RowRange& rows,
-                  medley::Outcomes& outcomes) const;
-
   const medley::Tokenizer& tokenizer_;
   Collator collator_;
   std::int64_t width_;  // of "tokens"

@@ -47,8 +47,8 @@ bool ContainsAnswer(std::string_view reply, std::string_view answer) {
 }
 
 std::vector<double> MajorityBySubject(const std::vector<double>& right,
-                                      const std::vector<std::int64_t>& subjects) {
-  std::map<std::int64_t, std::vector<std::size_t>> rows;
+                                      const std::vector<std::string>& subjects) {
+  std::map<std::string, std::vector<std::size_t>> rows;
   for (std::size_t row = 0; row < subjects.size(); ++row) rows[subjects[row]].push_back(row);
   std::vector<double> verdicts(right.size(), kNotCounted);
   for (const auto& [subject, own] : rows) {
@@ -84,13 +84,11 @@ void Judge::Add(const medley::Batch& batch, const std::vector<std::int64_t>& sai
                {.question = question, .reply = reply, .right = answer, .is_right = reply == answer});
     outcomes_.score.push_back(reply == answer ? 1 : 0);
     one_scan_.push_back(best[row].item<double>());
-    if (subjects_ == nullptr) continue;
     contains_.push_back(ContainsAnswer(WordsOf(said_ids), WordsOf(right_ids)) ? 1 : 0);
-    row_subjects_.push_back(subjects_->ItemOf(batch.rows(), batch.rows().begin + row));
   }
 }
 
-medley::Outcomes Judge::Outcomes() {
+medley::Outcomes Judge::Outcomes(const std::vector<std::string>& subjects) {
   std::vector<double>& frequent = outcomes_.trivial["most frequent answer"];
   frequent.assign(outcomes_.score.size(), 0);
   for (const auto& [question, answers] : asked_) {
@@ -101,9 +99,9 @@ medley::Outcomes Judge::Outcomes() {
   }
   if (asked_.size() > 1 && asked_.size() <= kMostQuestionFigures) AddQuestions();
   if (shown_.size() > 1) AddScanCounts();
-  if (subjects_ != nullptr) {
+  if (!subjects.empty()) {
     outcomes_.Share("contains the answer") = contains_;
-    outcomes_.Share("majority by subject") = MajorityBySubject(contains_, row_subjects_);
+    outcomes_.Share("majority by subject") = MajorityBySubject(contains_, subjects);
   }
   const bool known =
       std::all_of(one_scan_.begin(), one_scan_.end(), [](double x) { return std::isfinite(x); });

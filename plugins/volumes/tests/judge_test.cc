@@ -33,7 +33,8 @@ TEST(Judge, AReplyContainsTheAnswerWhateverItsCaseAndDots) {
 }
 
 TEST(Judge, ASubjectIsRightWhereMoreThanHalfOfItsRowsAre) {
-  EXPECT_EQ(Text(MajorityBySubject({1, 0, 1, 1, 0, 0, 1}, {7, 7, 7, 2, 2, 5, 9})), "1 - - 0 - 0 1");
+  EXPECT_EQ(Text(MajorityBySubject({1, 0, 1, 1, 0, 0, 1}, {"b", "b", "b", "a", "a", "d", "c"})),
+            "1 - - 0 - 0 1");
   EXPECT_EQ(Text(MajorityBySubject({}, {})), "");
 }
 
@@ -41,11 +42,11 @@ constexpr std::int64_t kJudged = 4;
 
 // Row 0 is answered as it should be, row 1 in capitals, row 2 goes on where it should end, row 3 begins
 // otherwise.
-medley::Outcomes Judged(std::int64_t piece, const medley::ItemStream* subjects) {
+medley::Outcomes Judged(std::int64_t piece, const std::vector<std::string>& subjects) {
   const Made made;
   const std::vector<Conversation> conversations =
       Rows(kJudged, [&](medley::Row& row) { return SingleExample(row, made.geometry()); });
-  Judge judge(kBytes, subjects);
+  Judge judge(kBytes);
   for (std::int64_t begin = 0; begin < kJudged; begin += piece) {
     const medley::Batch batch =
         made.BatchOf({conversations.begin() + begin, conversations.begin() + begin + piece}, begin);
@@ -68,24 +69,20 @@ medley::Outcomes Judged(std::int64_t piece, const medley::ItemStream* subjects) 
     }
     judge.Add(batch, said, right);
   }
-  return judge.Outcomes();
+  return judge.Outcomes(subjects);
 }
 
 TEST(Judge, RowsOfAFileHaveUmbrellasFiguresBesideTheExactScore) {
-  const medley::ItemStream subjects(medley::SplitSizes{.training = 2, .held_out = 1});
   for (const std::int64_t piece : {4, 2, 1}) {
-    medley::Outcomes outcomes = Judged(piece, &subjects);
+    medley::Outcomes outcomes = Judged(piece, {"a", "b", "a", "b"});
     EXPECT_EQ(Text(outcomes.score), "1 0 0 0") << piece;
     EXPECT_EQ(Text(outcomes.Share("contains the answer")), "1 1 1 0") << piece;
-    // Each epoch shows both subjects: one is right twice, the other one, whose row 3 is, once.
-    const medley::RowRange rows{.seed = 1, .count = kJudged};
-    const bool first = subjects.ItemOf(rows, 0) == subjects.ItemOf(rows, 3);
-    EXPECT_EQ(Text(outcomes.Share("majority by subject")), first ? "0 1 - -" : "1 0 - -") << piece;
+    EXPECT_EQ(Text(outcomes.Share("majority by subject")), "1 0 - -") << piece;
   }
 }
 
 TEST(Judge, RowsThatAreMadeUpHaveTheExactScoreAlone) {
-  const medley::Outcomes outcomes = Judged(2, nullptr);
+  const medley::Outcomes outcomes = Judged(2, {});
   EXPECT_EQ(outcomes.figures.count("contains the answer") + outcomes.figures.count("majority by subject"),
             0U);
 }
