@@ -1,13 +1,38 @@
 #include <medley/report/picture.h>
 
+#include <arpa/inet.h>
 #include <png.h>
 
-#include <cstdio>
 #include <cstring>
 
 #include <medley/base/error.h>
 
 namespace medley {
+namespace {
+
+[[noreturn]] void RefusePng(const std::string& name, const std::string& why) {
+  throw InputError(name + " cannot be read as a PNG picture: " + why);
+}
+
+// Of a file whose chunks all lie in it: libpng's short way would give one as much memory as it says that it
+// is long, and does not look for the end.
+std::string_view ExifOfChunks(std::string_view png, const std::string& name) {
+  constexpr std::size_t kSignature = 8, kHeader = 8, kSum = 4;  // before and behind a chunk's data
+  std::string_view exif;
+  for (std::size_t at = kSignature; at + kHeader + kSum <= png.size();) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, png.data() + at, sizeof(length));
+    length = ntohl(length);
+    if (length > png.size() - at - kHeader - kSum) break;
+    const std::string_view type = png.substr(at + 4, 4);
+    if (type == "IEND") return exif;
+    if (type == "eXIf") exif = png.substr(at + kHeader, length);
+    at += kHeader + length + kSum;
+  }
+  RefusePng(name, "it ends early");
+}
+
+}  // namespace
 
 Picture::Picture(std::int64_t w, std::int64_t h, std::uint8_t fill)
     : width(w), height(h), pixels(static_cast<std::size_t>(w * h * 3), fill) {}
@@ -41,26 +66,23 @@ void Picture::Paste(const Picture& picture, std::int64_t left, std::int64_t top)
   }
 }
 
-Picture DecodePng(const std::string& bytes, const std::string& name) {
+Picture DecodePng(const std::string& bytes, const std::string& name, std::string_view* exif) {
+  const std::string_view found = ExifOfChunks(bytes, name);
+  if (exif != nullptr) *exif = found;
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
-  const auto fail = [&]() -> InputError {
-    const std::string reason = image.message;
-    png_image_free(&image);
-    return InputError(name + " cannot be read as a PNG picture: " + reason);
-  };
-  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) throw fail();
+  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) RefusePng(name, image.message);
   if (image.width > kLargestPictureSide || image.height > kLargestPictureSide) {
-    std::snprintf(image.message, sizeof(image.message), "larger than %d pixels a side",
-                  static_cast<int>(kLargestPictureSide));
-    throw fail();
+    png_image_free(&image);
+    RefusePng(name, "larger than " + std::to_string(kLargestPictureSide) + " pixels a side");
   }
   image.format = PNG_FORMAT_RGB;
   // Else 16 bits that say no gamma are taken for linear light, and come out pale.
   image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Picture picture(image.width, image.height);
   const png_color black{0, 0, 0};
-  if (!png_image_finish_read(&image, &black, picture.pixels.data(), 0, nullptr)) throw fail();
+  if (!png_image_finish_read(&image, &black, picture.pixels.data(), 0, nullptr))
+    RefusePng(name, image.message);  // libpng has freed what it held
   return picture;
 }
 

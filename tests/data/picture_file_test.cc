@@ -121,6 +121,14 @@ TEST_F(PictureFile, AKindThatIsNotReadIsNamed) {
   EXPECT_EQ(with(5, 0x21), "a.jpg cannot be read as a JPEG picture: larger than 8192 pixels a side");
 }
 
+// Libpng alone would take as much memory.
+TEST_F(PictureFile, AChunkThatIsLongerThanItsFileIsRefused) {
+  std::string png = ReadFile(kPictures / "png/turned.png");
+  png[png.find("eXIf") - 4] = 0x70;
+  EXPECT_EQ(Refusal([&] { DecodePicture(png, "a.png"); }),
+            "a.png cannot be read as a PNG picture: it ends early");
+}
+
 // Libjpeg alone would make the rest of the picture grey.
 TEST_F(PictureFile, OneThatEndsEarlyIsRefusedWhereverThatIs) {
   for (const char* folder : {"jpeg", "png"}) {
