@@ -1,5 +1,7 @@
 #include <medley/task/drivers/picture_bytes.h>
 
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/from_blob.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
