@@ -25,10 +25,9 @@ struct Picture {
 
 inline constexpr std::int64_t kLargestPictureSide = 8192;  // pixels, of what is read
 
-// Any PNG as 8-bit RGB: palette and grey are expanded, what is transparent lies over black. `bytes` are a
-// file's, which come from `name`. InputError where they are none, or one that is larger than the largest
-// side.
-// `exif`: gets where EXIF data lie in `bytes`, "": nowhere; null: nobody asks.
+// Any PNG as 8-bit RGB: palette and grey are expanded, what is transparent lies over black. `bytes` are those
+// of a file, which is called `name`. InputError where they are none, end early, or are a picture of a larger
+// side. `exif`: gets where EXIF data lie in `bytes`, "": nowhere; null: nobody asks.
 Picture DecodePng(const std::string& bytes, const std::string& name, std::string_view* exif = nullptr);
 // The bytes of a PNG file. An Error for a picture without pixels.
 std::string EncodePng(const Picture& picture);

@@ -11,12 +11,12 @@
 namespace medley {
 namespace {
 
-struct Span {
+struct PixelRange {
   std::int64_t begin, end;
 };
 
 // In whole numbers: the floats of at::adaptive_avg_pool2d would take four times the picture.
-Colour MeanOf(const Picture& picture, Span rows, Span columns) {
+Colour MeanColour(const Picture& picture, PixelRange rows, PixelRange columns) {
   std::array<std::int64_t, 3> sums{};
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::uint8_t* value = &picture.pixels[3 * (row * picture.width + columns.begin)];
@@ -71,11 +71,11 @@ void PictureBytes::Box(std::int64_t row, std::int64_t column, std::int64_t heigh
 void PictureBytes::Load(const std::filesystem::path& file) const {
   const Picture picture = ReadPicture(file);
   const auto part = [&](std::int64_t pixel, std::int64_t length) {
-    return Span{pixel * length / size_, ((pixel + 1) * length + size_ - 1) / size_};
+    return PixelRange{pixel * length / size_, ((pixel + 1) * length + size_ - 1) / size_};
   };
   for (std::int64_t row = 0; row < size_; ++row) {
     for (std::int64_t column = 0; column < size_; ++column)
-      Set(row, column, MeanOf(picture, part(row, picture.height), part(column, picture.width)));
+      Set(row, column, MeanColour(picture, part(row, picture.height), part(column, picture.width)));
   }
 }
 
