@@ -50,6 +50,7 @@ std::string Footnotes(const Advice& advice) {
   std::string text = "rows: of one forward; accumulation: so many forwards make a step";
   if (advice.waiting > 0)
     text += "; in all: with " + FormatBytes(advice.waiting) + " of rows that wait beside the peak";
+  if (advice.caches > 0) text += "; and with " + FormatBytes(advice.caches) + " of the tasks' caches";
   if (std::ranges::any_of(advice.tasks, [](const TaskAdvice& task) { return task.is_measured; }))
     text += "; * measured";
   text += ".";
@@ -72,7 +73,8 @@ std::size_t Advice::changed() const {
 
 Advice AdviceOf(const Estimate& estimate, const Plan& plan) {
   Advice advice{.budget = plan.budget,
-                .waiting = plan.data_bytes,
+                .waiting = plan.waiting_bytes(),
+                .caches = plan.cache_bytes,
                 .ranks = estimate.ranks(),
                 .usual_rows = plan.usual_rows,
                 .tasks = {}};
@@ -137,7 +139,10 @@ ordered_json ToJson(const Advice& advice) {
     tasks.back()["as_configured"] = task.as_configured;
     if (!task.balanced.empty()) tasks.back()["balanced"] = task.balanced;
   }
-  ordered_json json = {{"budget", advice.budget}, {"waiting", advice.waiting}, {"tasks", std::move(tasks)}};
+  ordered_json json = {{"budget", advice.budget},
+                       {"waiting", advice.waiting},
+                       {"caches", advice.caches},
+                       {"tasks", std::move(tasks)}};
   if (advice.usual_rows > 0) json["usual_rows"] = advice.usual_rows;
   return json;
 }

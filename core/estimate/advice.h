@@ -21,7 +21,7 @@ struct TaskAdvice {
   std::string variant;
   Way way{};
   Estimate::Recommendation best{};
-  std::int64_t taken = 0;      // the peak and the rows that wait
+  std::int64_t taken = 0;      // the peak, the rows that wait and caches
   double share = 0;            // of the budget, of these
   double evaluation = 0;       // the same of its evaluation; 0 where the run evaluates nothing
   bool as_configured = false;  // all rows in one forward, in no other way but for more rows
@@ -30,7 +30,8 @@ struct TaskAdvice {
   bool is_measured = false;    // the peak, by a profile
 };
 struct Advice {
-  std::int64_t budget = 0, waiting = 0;  // bytes; the latter beside the peaks
+  std::int64_t budget = 0;               // bytes
+  std::int64_t waiting = 0, caches = 0;  // bytes beside the peaks
   std::int64_t ranks = 1;                // of one of so many processes
   std::int64_t usual_rows = 0;           // see Plan
   std::vector<TaskAdvice> tasks;

@@ -84,6 +84,7 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   profile.constants = task.shape.constants;
   profile.rebuilding = setting_.on_gpu ? 0 : task.shape.constants;  // it may make a copy
   profile.batch_per_row = task.waiting_row;
+  profile.cache = setting_.on_gpu ? 0 : task.cache;
   profile.layers = DeepestStack(model_, task.shape);
   for (const Way& way : task.ways) {
     const ModeProfile* measured = task.measured ? task.measured->Find(way) : nullptr;
@@ -152,6 +153,12 @@ std::int64_t Estimate::WaitingBytes() const {
     largest = std::max(largest, std::max<std::int64_t>(1, task.request.rows) * task.waiting_row);
   const std::int64_t own = setting_.on_gpu ? 0 : 1;  // on the CPU an input of the step
   return (setting_.draws_per_step + setting_.draws_ahead - own) * largest;
+}
+
+std::int64_t Estimate::CacheBytes() const {
+  std::int64_t bytes = 0;
+  for (const EstimatedTask& task : tasks_) bytes += task.cache;
+  return bytes;
 }
 
 void Estimate::CheckEvaluation(const Plan& plan) const {

@@ -20,6 +20,7 @@ struct EstimatedTask {
   StepSetting setting;               // as configured; rows 0: as many as fit
   std::vector<Way> ways;             // legal ones
   std::int64_t waiting_row = 0;      // bytes of a sampled row, with what sampling takes for a moment
+  std::int64_t cache = 0;            // on the CPU, of what it keeps of its files: see Task::CacheBytes
   PeakLines evaluation{};            // bytes above the floor; none: nobody asks
   std::int64_t evaluation_rows = 0;  // at once, where they fit
   // The task's part of a profile; its bytes were measured without those of the rows (on the CPU) or with
@@ -65,6 +66,8 @@ class Estimate {
   // Bytes of the other rows that lie on the CPU while a step runs, at most; rows that the config leaves open
   // count as one.
   std::int64_t WaitingBytes() const;
+  // Of what all tasks keep of their files on the CPU, at most.
+  std::int64_t CacheBytes() const;
 
   // What the planner would do with so many bytes: every legal mode, in its order. Throws DoesNotFit, also
   // where the run evaluates and not one row of that fits.

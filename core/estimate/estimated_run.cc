@@ -110,7 +110,8 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
                                  .micro_rows = configured.micro_rows,
                                  .on_gpu = on_gpu},
                      .ways = std::move(ways),
-                     .waiting_row = waiting_rows_.at(form.id)});
+                     .waiting_row = waiting_rows_.at(form.id),
+                     .cache = run_->host->Get(form).CacheBytes()});
   }
   return tasks;
 }

@@ -121,6 +121,7 @@ bool FormMeasurer::MeasureLacking(const TaskRequest& request, const std::vector<
       console_.Say("measuring what the tasks take: a few steps of each, whose gradients are dropped");
     measured_.insert(request.form.id);
     LoadedTask& task = Loaded(request.form, profile);
+    profile.cache = parts_.device.is_cpu() ? task.CacheBytes() : 0;
     if (profile.modes.empty()) CheckContract(task, &profile);
     // Where a step has several draws, also all rows together may find gradients.
     const std::int64_t most_rows = parts_.config.draws_per_step > 1 ? 0 : request.rows;

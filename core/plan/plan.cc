@@ -100,6 +100,7 @@ class Planning {
       if (found == profile.tasks.end())
         throw Error("task " + request.form.id.text() + " has no profile to plan from");
       constants_ += found->second.held + (setting.drops_tables ? 0 : found->second.constants);
+      caches_ += found->second.cache;
       planners_.emplace_back(found->second, request, setting,
                              std::max<std::int64_t>(0, profile.gradients - found->second.gradients));
     }
@@ -116,7 +117,7 @@ class Planning {
     return setting_.drops_tables ? profile_.tasks.at(requests_[task].form.id).constants : 0;
   }
 
-  // Bytes of the rows that wait where the tasks get what fits beside `data` such bytes.
+  // Bytes of the rows that wait and of caches where the tasks get what fits beside `data` such bytes.
   std::int64_t DataBytes(std::int64_t data) const {
     const Choices choices = ChoicesFor(data);
     std::int64_t largest = 0;
@@ -126,7 +127,7 @@ class Planning {
           requests_[i].rows > 0 ? requests_[i].rows : requests_[i].whole * (choice ? choice->rows : 1);
       largest = std::max(largest, rows * profile_.tasks.at(requests_[i].form.id).batch_per_row);
     }
-    return setting_.waiting_draws * std::min(largest, kMostWaiting);
+    return setting_.cache_bytes + caches_ + setting_.waiting_draws * std::min(largest, kMostWaiting);
   }
 
   // The refused ones are left out of the plan.
@@ -134,12 +135,13 @@ class Planning {
     // More bytes for rows that wait leave fewer rows to wait: the smallest number that suffices.
     const std::int64_t own = LargestThat(
         DataBytes(0), [&](std::int64_t bytes) { return bytes == 0 || DataBytes(bytes - 1) > bytes - 1; });
-    const std::int64_t data = std::max(own, setting_.data_bytes);
+    const std::int64_t data = std::max(own, setting_.data_bytes + caches_);
     const Choices choices = ChoicesFor(data);
     Plan plan{.budget = setting_.budget,
               .floor = profile_.floor,
               .drops_tables = setting_.drops_tables,
               .data_bytes = data,
+              .cache_bytes = setting_.cache_bytes + caches_,
               .usual_rows = choices.usual_rows,
               .entries = {}};
     plan.floor.constants += constants_;
@@ -230,7 +232,7 @@ class Planning {
   const Profile& profile_;
   const std::vector<TaskRequest>& requests_;
   const PlanSetting& setting_;
-  std::int64_t constants_ = 0;
+  std::int64_t constants_ = 0, caches_ = 0;
   std::vector<TaskPlanner> planners_;
 };
 

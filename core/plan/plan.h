@@ -40,7 +40,8 @@ struct PlanSetting {
   std::int64_t draws_per_step = 1;
   std::int64_t waiting_draws = 0;  // whose rows lie on this device at once: the step's and those ahead
   std::int64_t draws_ahead = 0;    // of these, what data.ahead may lower
-  std::int64_t data_bytes = 0;     // that are kept for rows that wait at least: those of tasks planned before
+  std::int64_t data_bytes = 0;     // of tasks planned before: see Plan
+  std::int64_t cache_bytes = 0;
   // Between draws the tables of tasks may be dropped, where there is no room for those of all.
   bool drops_tables = false;
   double balance = 0;  // as the run config's: see MakePlan
@@ -64,7 +65,7 @@ struct PlannedTask {
   Way way{};
   std::int64_t rows = 0;            // of a draw, by all processes
   std::int64_t micro_rows = 0;      // of one forward; as many as rows where they run together
-  std::int64_t predicted_peak = 0;  // bytes in all, without the waiting rows and the margin
+  std::int64_t predicted_peak = 0;  // bytes in all, without data_bytes and the margin
   std::int64_t tables = 0;          // of these, the task's own, where tables are dropped
   double ms_per_step = 0;           // by the probes; not the optimizer
   std::int64_t operations = 0;  // floating-point, of a step with rows of the largest lengths; 0: not known
@@ -83,12 +84,14 @@ struct Plan {
   // its own, and others stay as far as there is room.
   MemoryLedger floor{};
   bool drops_tables = false;
-  std::int64_t data_bytes = 0;  // rows that wait, at most
-  std::int64_t usual_rows = 0;  // of one forward, to which open rows were brought; 0: to none
+  std::int64_t data_bytes = 0;   // rows that wait, and what tasks keep of their files, at most
+  std::int64_t cache_bytes = 0;  // of these, the latter
+  std::int64_t usual_rows = 0;   // of one forward, to which open rows were brought; 0: to none
   std::vector<PlannedTask> entries;
 
   std::int64_t floor_bytes() const { return floor.total(); }
-  // What the largest step of an entry takes in all: its peak, the waiting rows and the margin. Whatever is
+  std::int64_t waiting_bytes() const { return data_bytes - cache_bytes; }
+  // What the largest step of an entry takes in all: its peak, data_bytes and the margin. Whatever is
   // said of the budget in percent is of these bytes.
   std::int64_t Taken(const PlannedTask& entry) const {
     return entry.predicted_peak + data_bytes + entry.ledger.margin;

@@ -128,7 +128,10 @@ DoesNotFit MakeRefusal(const std::vector<Refused>& refused, const Plan& plan, co
                         FormatBytes(plan.floor.weights) + ", optimizer " + FormatBytes(plan.floor.optimizer) +
                         ", tables of model and tasks " +
                         FormatBytes(plan.floor.workspace + plan.floor.constants) + ")";
-  if (plan.data_bytes > 0) message += ", and " + FormatBytes(plan.data_bytes) + " of rows wait";
+  if (plan.waiting_bytes() > 0) message += ", and " + FormatBytes(plan.waiting_bytes()) + " of rows wait";
+  if (plan.cache_bytes > 0)
+    message +=
+        ", and caches of tasks, which options of theirs limit, come to " + FormatBytes(plan.cache_bytes);
   message += ".";
   std::vector<Refusal> refusals;
   if (room < 0) {

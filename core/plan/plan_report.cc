@@ -103,6 +103,7 @@ ordered_json ToJson(const Plan& plan) {
                          {"other", plan.floor.workspace},
                          {"constants", plan.floor.constants}}},
                        {"data_bytes", plan.data_bytes},
+                       {"cache_bytes", plan.cache_bytes},
                        {"tasks", entries}};
   if (plan.drops_tables) json["drops_tables"] = true;
   if (plan.ranks > 1) json["ranks"] = plan.ranks;
@@ -121,6 +122,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
               .entries = {}};
     plan.floor.constants = CountOf(floor, "constants");
     plan.data_bytes = CountOf(json, "data_bytes");
+    if (json.contains("cache_bytes")) plan.cache_bytes = CountOf(json, "cache_bytes", 0, plan.data_bytes);
     plan.drops_tables = json.value("drops_tables", false);
     if (json.contains("ranks")) plan.ranks = CountOf(json, "ranks", 2);
     if (json.contains("usual_rows")) plan.usual_rows = CountOf(json, "usual_rows", 1, kMostDrawRows);
@@ -196,7 +198,9 @@ std::string PlanTable(const Plan& plan, std::size_t columns) {
       line("tables of the tasks", plan.floor.constants,
            plan.drops_tables ? "beside those that are built for a draw, and dropped where others need room"
                              : "") +
-      line("rows that wait", plan.data_bytes, "data.ahead draws and the step's own, at most") +
+      line("rows that wait", plan.waiting_bytes(), "data.ahead draws and the step's own, at most") +
+      (plan.cache_bytes > 0 ? line("caches of the tasks", plan.cache_bytes, "of what they read, at most")
+                            : "") +
       line("margin", margin,
            margin > 0 ? "for what the allocator rounds up and keeps" : "bytes are counted exactly");
   text += "and at the peak of a step of\n" + PeaksTable(plan, columns);

@@ -127,6 +127,7 @@ TaskProfile TaskOf(const ordered_json& json) {
                       .batch_per_row = CountOf(json, "batch_per_row", 0, kMostOfARow),
                       .contract = CountOf(json, "contract"),
                       .modes = {}};
+  if (json.contains("cache")) profile.cache = CountOf(json, "cache");
   // The first profiles had none: as much as a copy takes.
   profile.rebuilding = json.contains("rebuilding") ? CountOf(json, "rebuilding") : profile.constants;
   if (json.contains("layers"))
@@ -223,6 +224,7 @@ ordered_json ToJson(const Profile& profile) {
                           {"contract", task.contract},
                           {"layers", task.layers},
                           {"modes", modes}};
+    if (task.cache > 0) tasks[form.text()]["cache"] = task.cache;
   }
   return {{"format", kProfileFormat},
           {"key", profile.key},

@@ -57,6 +57,7 @@ struct TaskProfile {
   std::int64_t constants = 0;      // bytes of its tables on the device
   std::int64_t rebuilding = 0;     // bytes above its tables for a moment, where they are built anew
   std::int64_t held = 0;           // bytes that the task itself keeps on the device once it is loaded
+  std::int64_t cache = 0;          // bytes on the device of what it keeps of its files, at most
   std::int64_t batch_per_row = 0;  // bytes of a sampled row
   std::int64_t contract = 0;       // bytes above the floor to hold a row against the spec
   int layers = 0;                  // of the model's deepest stack; 0: not known

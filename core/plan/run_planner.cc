@@ -133,6 +133,7 @@ Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   if (beside_others) {
     if (setting.usual_rows == 0) setting.balance = 0;
     setting.data_bytes = now_.plan.data_bytes;
+    setting.cache_bytes = now_.plan.cache_bytes;
   }
   while (true) {
     measurer_.MeasureFloor();
@@ -240,6 +241,8 @@ void RunPlanner::Leave(const FormId& form) {
   if (known == profile().tasks.end()) return;
   const std::int64_t kept = known->second.held + (now_.plan.drops_tables ? 0 : known->second.constants);
   now_.plan.floor.constants -= kept;
+  now_.plan.data_bytes -= known->second.cache;
+  now_.plan.cache_bytes -= known->second.cache;
   for (PlannedTask& other : now_.plan.entries) other.predicted_peak -= kept;
 }
 
@@ -262,7 +265,7 @@ const Plan& RunPlanner::PlanForm(const Form& form) {
     const TaskRequest part = PartsOf({request}).front();
     measurer_.MeasureFirst({part});
     Plan alone = PlanMeasured({part}, /*beside_others=*/true);
-    if (request.rows == 0 && alone.data_bytes > now_.plan.data_bytes)
+    if (request.rows == 0 && alone.waiting_bytes() > now_.plan.waiting_bytes())
       alone = PlanMeasured({WithRowsThatMayWait(part)}, /*beside_others=*/true);
     Join(OfWholeDraws(std::move(alone), {request}, setting_.processes));
     measurer_.CheckTight(now_.plan, requests, setting_.budget);
@@ -287,15 +290,17 @@ TaskRequest RunPlanner::WithRowsThatMayWait(TaskRequest request) const {
   const PlanSetting setting = SettingForPlan();
   const std::int64_t row =
       setting.waiting_draws * request.whole * profile().tasks.at(request.form.id).batch_per_row;
-  request.rows = std::max<std::int64_t>(1, now_.plan.data_bytes / std::max<std::int64_t>(1, row));
+  request.rows = std::max<std::int64_t>(1, now_.plan.waiting_bytes() / std::max<std::int64_t>(1, row));
   return request;
 }
 
-// The others' rows stay; what lives between steps is more by the tables of the added task.
+// The others' rows stay; what lives between steps is more by the tables of the added task, and by its cache,
+// with which its plan counts theirs.
 void RunPlanner::Join(const Plan& added) {
   Plan joined = now_.plan;
   joined.floor.constants += added.floor.constants;
-  joined.data_bytes = std::max(now_.plan.data_bytes, added.data_bytes);
+  joined.cache_bytes = added.cache_bytes;
+  joined.data_bytes = added.cache_bytes + std::max(now_.plan.waiting_bytes(), added.waiting_bytes());
   std::vector<Refusal> refusals;
   for (PlannedTask& other : joined.entries) {
     other.predicted_peak += added.floor.constants;

@@ -148,6 +148,11 @@ const ItemStream* LoadedTask::Items() const {
   return CallPlugin(plugin_, info_.name, "asking for its items", [&] { return task_->Items(); });
 }
 
+std::int64_t LoadedTask::CacheBytes() const {
+  return CallPlugin(plugin_, info_.name, "asking for the bytes of its cache",
+                    [&] { return task_->CacheBytes(); });
+}
+
 std::optional<double> LoadedTask::Chance() const {
   const ScoreInfo& score = info_.score;
   return reads_files_ && !score.chance_of_any_rows ? std::nullopt : score.chance;

@@ -41,6 +41,7 @@ class LoadedTask {
   Sums Run(std::string_view pass, PassContext& context, const TensorWords& tensors = {}) const;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
   const ItemStream* Items() const;  // see Task::Items
+  std::int64_t CacheBytes() const;  // see Task::CacheBytes
   // What guessing gets of its rows; nothing where the spec does not say, or says it of other rows.
   std::optional<double> Chance() const;
   // A further instance, which has run and sampled nothing; null where it cannot be made. This one outlives

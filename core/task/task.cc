@@ -16,6 +16,7 @@ at::Tensor Task::Constant(std::string_view name) const {
 }
 
 const ItemStream* Task::Items() const { return nullptr; }
+std::int64_t Task::CacheBytes() const { return 0; }
 
 namespace {
 

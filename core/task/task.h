@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -121,7 +122,8 @@ struct Outcomes {
 };
 
 // Something to learn: an endless stream of rows, the passes that a step over them makes, a score.
-// Never sees the optimizer, the weights, its mode or another task, and keeps nothing between calls.
+// Never sees the optimizer, the weights, its mode or another task, and keeps nothing between calls but what
+// CacheBytes counts.
 //
 // Sample may run on any data thread, several at once; everything else runs on the trainer's thread.
 class Task {
@@ -141,6 +143,10 @@ class Task {
   // and where they have more rows, the rows of an item count as one piece of evidence. Null: rows are made up
   // without end.
   virtual const ItemStream* Items() const;
+  // The most bytes of the machine's memory that it comes to keep of what it read, which changes no row; a
+  // plan counts them where that memory is the budget's. Rows with RowRange::longest, by which is measured
+  // what rows take, are to leave it as it is.
+  virtual std::int64_t CacheBytes() const;
 };
 
 // A task class also has

@@ -303,6 +303,15 @@ TEST_F(RecommendationTest, RowsThatAreLeftOpenFillTheBudgetBesideTheRowsThatWait
   }
 }
 
+TEST_F(RecommendationTest, CachesLieInTheMachinesMemoryAndSoInTheBudgetOfTheCpuAlone) {
+  EstimatedTask task = Task(8);
+  task.cache = 1'000'000;
+  const Estimate cpu = Of({task}, {.on_gpu = false}), gpu = Of({task}, {.on_gpu = true});
+  EXPECT_EQ(cpu.PlanFor(1'000'000'000).cache_bytes, 1'000'000);
+  EXPECT_EQ(gpu.PlanFor(1'000'000'000).cache_bytes, 0);
+  EXPECT_EQ(gpu.CacheBytes(), 1'000'000);
+}
+
 TEST_F(RecommendationTest, DrawsOfOneStepLeaveGradientsAndWaitTogether) {
   const Estimate one = Of({Task(8)}, {.on_gpu = false, .draws_per_step = 1, .draws_ahead = 4}),
                  three = Of({Task(8)}, {.on_gpu = false, .draws_per_step = 3, .draws_ahead = 4});

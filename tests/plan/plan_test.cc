@@ -344,6 +344,35 @@ TEST(Plan, RowsThatWaitArePlannedToo) {
   EXPECT_EQ(fixed.data_bytes, 5 * 7 * 20);
 }
 
+TEST(Plan, CachesLieInTheBudgetBesideTheRowsThatWait) {
+  Profile cached = TwoTasks();
+  cached.tasks.at(FormId("qa")).cache = 3000;
+  cached.tasks.at(FormId("canvas")).cache = 4000;
+  const std::vector<TaskRequest> asked{Ask("qa", 0), Ask("canvas", 0)};
+  const Plan with = MakePlan(cached, asked, {.budget = 200000, .waiting_draws = 5}),
+             without = MakePlan(TwoTasks(), asked, {.budget = 193000, .waiting_draws = 5});
+  EXPECT_EQ(with.cache_bytes, 7000);
+  EXPECT_EQ(with.waiting_bytes(), without.data_bytes);
+  ASSERT_EQ(with.entries.size(), without.entries.size());
+  for (std::size_t i = 0; i < with.entries.size(); ++i) {
+    EXPECT_EQ(with.entries[i].rows, without.entries[i].rows);
+    EXPECT_EQ(with.entries[i].predicted_peak, without.entries[i].predicted_peak);
+    EXPECT_EQ(with.Taken(with.entries[i]), without.Taken(without.entries[i]) + 7000);
+  }
+  EXPECT_EQ(ToJson(PlanFromJson(ToJson(with), "plan.json")), ToJson(with));
+  EXPECT_NE(PlanTable(with).find("caches of the tasks"), std::string::npos) << PlanTable(with);
+  EXPECT_EQ(PlanTable(without).find("caches"), std::string::npos) << PlanTable(without);
+  try {
+    MakePlan(cached, asked, {.budget = 10000});
+    ADD_FAILURE() << "it fits";
+  } catch (const DoesNotFit& refused) {
+    EXPECT_NE(
+        std::string(refused.what()).find("caches of tasks, which options of theirs limit, come to 6.8 KiB"),
+        std::string::npos)
+        << refused.what();
+  }
+}
+
 TEST(Plan, DrawsOfOneStepFindTheGradientsOfOthers) {
   const PlanSetting one{.budget = 1000000}, two{.budget = 1000000, .draws_per_step = 2};
   const auto peak = [](const PlanSetting& setting) {

@@ -126,6 +126,7 @@ struct Script {
   std::function<at::Tensor(const std::string&)> constant = [](const std::string&) {
     return Numbers("table", {6, kWords}, 1.0).to(at::kFloat);
   };
+  std::int64_t cache = 0;
 };
 
 class ScriptedTask : public Task {
@@ -137,6 +138,7 @@ class ScriptedTask : public Task {
   }
   Outcomes Evaluate(EvalContext&, const RowRange&) const override { return {}; }
   at::Tensor Constant(std::string_view name) const override { return script_.constant(std::string(name)); }
+  std::int64_t CacheBytes() const override { return script_.cache; }
 
  private:
   Script script_;

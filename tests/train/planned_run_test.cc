@@ -31,9 +31,9 @@ constexpr std::int64_t kPlenty = std::int64_t{1} << 30;
 using RowsHook = std::function<void(std::int64_t rows)>;
 
 // The tiny run with tasks that know their longest rows, sampled when they are needed. `in_pass` runs in every
-// pass, at its beginning.
+// pass, at its beginning. `cache`: bytes of each task.
 std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::string, RowHook>& hooks = {},
-                                 const RowsHook& in_pass = {}) {
+                                 const RowsHook& in_pass = {}, std::int64_t cache = 0) {
   auto tiny = MakeTinyRun(config);
   int passes = 0;
   for (const char* name : {"one", "two", "three"}) {
@@ -51,7 +51,8 @@ std::unique_ptr<TinyRun> MakeRun(const RunConfig& config, const std::map<std::st
                                                 [in_pass](const std::string& pass, PassContext& context) {
                                                   if (in_pass) in_pass(context.batch().size());
                                                   return QaPass(pass, context);
-                                                }},
+                                                },
+                                            .cache = cache},
                                      "q0"));
   }
   return tiny;
@@ -236,6 +237,26 @@ TEST_F(PlannedRun, AFormThatComesAgainWithOtherSettingsTakesItsOwnPlace) {
   other.settings.rows = other.settings.micro_rows = 400000;
   EXPECT_THROW(planner.PlanForm(other), DoesNotFit);
   EXPECT_EQ(ToJson(planner.plan()), ToJson(after)) << "it keeps what it had";
+}
+
+TEST_F(PlannedRun, TheCacheOfEachTaskIsCountedOnceWheneverItComes) {
+  constexpr std::int64_t kCache = 5000;
+  RunConfig config = PlannedConfig(1);
+  for (const char* task : {"one", "two", "three"}) config.tasks[task].rows = 20;
+  auto tiny = MakeRun(config, {}, {}, kCache);
+  RunPlanner planner = Planner(*tiny, InUse() + 400000 + 3 * kCache);
+  EXPECT_EQ(planner.PlanRun(tiny->Own({"one", "two"})).cache_bytes, 2 * kCache);
+  const Plan before = planner.PlanForm(tiny->run.forms.Own("three"));
+  EXPECT_EQ(before.cache_bytes, 3 * kCache);
+  Form other = tiny->run.forms.Own("three");
+  other.settings.rows = 3;
+  const Plan after = planner.PlanForm(other);
+  EXPECT_EQ(after.cache_bytes, 3 * kCache);
+  EXPECT_EQ(after.data_bytes, before.data_bytes);
+  planner.Save(scratch_.path());
+  RunPlanner resumed = Planner(*tiny, InUse() + 400000 + 3 * kCache);
+  resumed.UseProfile(scratch_ / kProfileFile);
+  EXPECT_EQ(resumed.PlanRun(tiny->Own({"one", "two", "three"})).cache_bytes, 3 * kCache) << "by the profile";
 }
 
 TEST_F(PlannedRun, ATaskThatComesLaterAndDoesNotFitLeavesThePlanAsItIs) {

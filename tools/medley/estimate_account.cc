@@ -33,6 +33,7 @@ EstimateAccount AccountOf(Estimates& estimates, bool on_gpu) {
   std::vector<TaskFigures> tasks = FiguresOf(estimate, kRows, kEvaluated, estimates.Tell(kFiguresPart));
   return {.tasks = std::move(tasks),
           .waiting = estimate.WaitingBytes(),
+          .caches = estimate.CacheBytes(),
           .gpus = JudgeGpus(estimates.On(true), KnownGpus(), estimates.Tell(kGpusPart))};
 }
 
@@ -40,6 +41,7 @@ void AddTo(nlohmann::ordered_json& json, const EstimateAccount& account, bool on
   json["on_gpu"] = on_gpu;
   json["tasks"] = ToJson(account.tasks);
   json["waiting"] = account.waiting;
+  json["caches"] = account.caches;
   json["gpus"] = ToJson(account.gpus);
 }
 
@@ -53,7 +55,8 @@ void Print(const EstimateAccount& account, const Estimates& estimates, const Gpu
                          "; and of an evaluation, with its rows at once:\n",
                      0)
             << StepTable(account.tasks, names, gpu)
-            << "Beside it, rows that wait on the CPU: " << FormatBytes(account.waiting) << "\n"
+            << "Beside it, rows that wait on the CPU: " << FormatBytes(account.waiting)
+            << (account.caches > 0 ? "; caches of tasks there: " + FormatBytes(account.caches) : "") << "\n"
             << "\nPeak by the rows of one forward:\n"
             << RowsTable(account.tasks, names) << "\nPeak of an evaluation by the rows at once:\n"
             << EvaluationTable(account.tasks, names) << "\n"

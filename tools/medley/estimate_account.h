@@ -15,7 +15,7 @@ namespace medley {
 // All that is known of a run's bytes, beside the answer to what was asked.
 struct EstimateAccount {
   std::vector<TaskFigures> tasks;
-  std::int64_t waiting = 0;
+  std::int64_t waiting = 0, caches = 0;  // bytes on the CPU, whatever the device is
   GpuVerdicts gpus;
 };
 EstimateAccount AccountOf(Estimates& estimates, bool on_gpu);
