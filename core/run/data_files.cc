@@ -14,26 +14,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::set<fs::path> LinesFilesOf(const Form& form, const TaskInfo& task) {
+std::set<fs::path> FilesOf(const Form& form, const TaskInfo& task) {
   std::set<fs::path> files;
   for (const auto& [name, value] : form.settings.options) {
     const OptionInfo* option = task.FindOption(name);
-    if (option == nullptr || option->kind != OptionKind::kPath) continue;
-    const fs::path file = std::get<std::string>(value);
-    std::error_code ignored;
-    if (file.extension() == ".jsonl" && fs::is_regular_file(file, ignored)) files.insert(file);
+    if (option != nullptr && option->kind == OptionKind::kPath) files.insert(std::get<std::string>(value));
   }
+  files.erase("");
   return files;
+}
+
+bool IsOfLines(const fs::path& file) {
+  std::error_code ignored;
+  return file.extension() == ".jsonl" && fs::is_regular_file(file, ignored);
 }
 
 }  // namespace
 
+bool NamesFiles(const Form& form, const TaskInfo& task) { return !FilesOf(form, task).empty(); }
+
 void CheckDataFiles(const RunConfig& config, const Curriculum& curriculum, const Registry& registry) {
   std::set<fs::path> files;
   for (const Form& form : FormTable(config, curriculum).Named(curriculum))
-    files.merge(LinesFilesOf(form, registry.Require(form.task)));
+    files.merge(FilesOf(form, registry.Require(form.task)));
   RecordProblems problems;
   for (const fs::path& file : files) {
+    if (!IsOfLines(file)) continue;
     try {
       const JsonlFile read(file);
     } catch (const BadRecords& bad) {

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -11,6 +12,7 @@
 #include <medley/config/config_file.h>
 #include <medley/config/mistakes.h>
 #include <medley/config/threads.h>
+#include <medley/curriculum/form_table.h>
 #include <medley/curriculum/stage_check.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/data_files.h>
@@ -89,6 +91,25 @@ void ValidateOther(const std::string& kind, const ValidateArguments& arguments) 
   if (kind == "gpu") Show(ReadGpu(file), kind, arguments);
 }
 
+// A task looks through its files when it is made, which takes its plugin and libtorch: nobody waits for them
+// where no task names files.
+void MakeTasksOfFiles(const ValidateArguments& arguments, const std::vector<std::string>& overrides,
+                      const CheckedRun& checked, const Registry& registry) {
+  const std::vector<Form> forms = FormTable(checked.run, checked.curriculum).Named(checked.curriculum);
+  if (std::ranges::none_of(forms,
+                           [&](const Form& form) { return NamesFiles(form, registry.Require(form.task)); }))
+    return;
+  std::vector<std::string> given{"taskfiles", arguments.config};
+  for (const std::filesystem::path& path : arguments.plugins.paths)
+    given.insert(given.end(), {"--plugin-path", path.string()});
+  if (arguments.plugins.allow_config) given.emplace_back("--allow-config-plugins");
+  given.insert(given.end(), overrides.begin(), overrides.end());
+  std::vector<char*> argv;
+  for (std::string& argument : given) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  RunVerb("taskfiles", static_cast<int>(given.size()), argv.data());
+}
+
 void ValidateRun(const ValidateArguments& arguments) {
   RunFiles files(arguments.config, arguments.overrides);
   const Registry registry = ScanPlugins(arguments.config, arguments.plugins, files).registry;
@@ -100,6 +121,7 @@ void ValidateRun(const ValidateArguments& arguments) {
   const CheckedRun checked = CheckRun(arguments.config, overrides, registry, RunState::kBegins, std::nullopt,
                                       Locks::kHold, files.of_model());
   CheckDataFiles(checked.run, checked.curriculum, registry);
+  MakeTasksOfFiles(arguments, overrides, checked, registry);
   const std::string threads = ThreadsWarning(checked.run.threads, Cores());
   if (!threads.empty()) std::cerr << "warning: " << threads << '\n';
   RunOutlook outlook = OutlookOf(checked, registry);

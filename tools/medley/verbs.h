@@ -37,6 +37,7 @@ int RunGenerate(int argc, char** argv);
 int RunInspect(int argc, char** argv);
 int RunPlan(int argc, char** argv);
 int RunSample(int argc, char** argv);
+int RunTaskfiles(int argc, char** argv);  // of medley validate, in no help
 int RunTokenizer(int argc, char** argv);
 
 }  // namespace medley
