@@ -26,6 +26,11 @@ struct Geometry {
     if (modality == Modality::kVolume) return {volume_side, volume_side, volume_side};
     return {frames, series_side, series_side, series_side};
   }
+  std::int64_t Bytes(Modality modality) const {
+    std::int64_t bytes = sizeof(float);
+    for (const std::int64_t size : Shape(modality)) bytes *= size;
+    return bytes;
+  }
 };
 
 // Floats; made or read when they are asked for.
@@ -33,6 +38,7 @@ struct Scan {
   Modality modality = Modality::kVolume;
   std::function<at::Tensor()> voxels;
   std::filesystem::path nifti{};  // the file, where it is one that says which way its axes run
+  std::string name{};             // by which a cache keeps the voxels; "": they are as soon made again
 };
 
 using Content = std::variant<std::string, Scan>;

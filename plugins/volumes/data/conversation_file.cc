@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -62,19 +63,44 @@ void WriteScan(const fs::path& path, const at::Tensor& voxels) {
   if (!out.flush()) throw medley::InputError(path.string() + ": cannot be written");
 }
 
+// Scans that cannot be taken, each file by the first conversation that names it.
+class WrongFiles {
+ public:
+  template <typename Read>
+  void Collect(const Read& read) {
+    try {
+      read();
+    } catch (const WrongScans& wrong) {
+      for (const WrongScans::One& one : wrong.all()) {
+        if (files_.insert(one.file).second) all_.push_back(one);
+      }
+    }
+  }
+  void Throw() {
+    if (!all_.empty()) throw WrongScans(std::move(all_));
+  }
+
+ private:
+  std::set<fs::path> files_;
+  std::vector<WrongScans::One> all_;
+};
+
 }  // namespace
 
 ConversationFile::ConversationFile(const fs::path& path, ReadingForm form)
     : form_(std::move(form)), paths_(FilesAt(path)) {
+  form_.scans.headers = headers_.get();
+  WrongFiles wrong;
   for (std::size_t file = 0; file < paths_.size(); ++file) {
     const medley::JsonlFile opened = Opened(paths_[file]);
     for (std::int64_t record = 0; record < opened.size(); ++record) {
       places_.push_back({file, record});
-      Add(ConversationOf(opened.Read(record), paths_[file].parent_path(), form_));
+      wrong.Collect([&] { Add(ConversationOf(opened.Read(record), paths_[file].parent_path(), form_)); });
     }
     hashes_.insert(hashes_.end(), opened.hashes().begin(), opened.hashes().end());
     if (paths_.size() == 1) only_ = opened;
   }
+  wrong.Throw();
   if (places_.empty())
     throw medley::InputError(medley::DisplayPath(path) + ": has no conversation" +
                              (paths_.empty() ? ": it is a folder without .json files" : ""));
@@ -91,6 +117,8 @@ void ConversationFile::Add(const Conversation& conversation) {
   last_words_.push_back(LastWordsOf(conversation));
   ForEachScan(conversation, [&](const Scan& scan) {
     if (!scan.nifti.empty()) first_nifti_.emplace(scan.modality, scan.nifti);
+    if (!scan.name.empty() && form_.scans.geometry && names_.insert(scan.name).second)
+      named_bytes_ += form_.scans.geometry->Bytes(scan.modality);
   });
 }
 

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,8 @@ namespace medley_volumes {
 // are mean 0 and deviation 1. "one_scan" may be missing.
 class ConversationFile {
  public:
-  // Reads through all conversations once, and looks at the sizes or headers of the scans' files.
+  // Reads through all conversations once, and looks at the sizes or headers of the scans' files, each once:
+  // of all that are wrong one WrongScans.
   explicit ConversationFile(const std::filesystem::path& path, ReadingForm form = {});
 
   std::int64_t size() const { return std::ssize(scans_); }
@@ -42,6 +45,8 @@ class ConversationFile {
   const std::vector<std::uint64_t>& hashes() const { return hashes_; }
   // Of each modality the first scan that is a NIfTI file.
   const std::map<Modality, std::filesystem::path>& first_nifti() const { return first_nifti_; }
+  // Of the voxels of all scans that have a name, each once, as the model wants them.
+  std::int64_t named_bytes() const { return named_bytes_; }
 
  private:
   struct Place {
@@ -52,6 +57,7 @@ class ConversationFile {
   void Add(const Conversation& conversation);
 
   ReadingForm form_;
+  std::unique_ptr<ScanHeaders> headers_ = std::make_unique<ScanHeaders>();
   std::vector<std::filesystem::path> paths_;
   std::optional<medley::JsonlFile> only_;     // that is kept open, where there is one
   std::vector<Place> places_;                 // of the items
@@ -62,6 +68,8 @@ class ConversationFile {
   std::vector<LastWords> last_words_;
   std::vector<std::uint64_t> hashes_;
   std::map<Modality, std::filesystem::path> first_nifti_;
+  std::set<std::string> names_;  // of scans
+  std::int64_t named_bytes_ = 0;
 };
 
 // Writes FOLDER/NAME.jsonl and a file for each scan, and makes the folder. An InputError where that cannot

@@ -90,7 +90,7 @@ Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form
   const bool is_said = item.Has("modality");
   const Modality said = is_said ? ModalityOf(item) : Modality::kVolume;
   try {
-    return NiftiScan(path, is_said ? said : NiftiModality(path), form);
+    return NiftiScan(path, is_said ? said : NiftiModality(path, form), form);
   } catch (const medley::InputError& error) {
     item.Fail(named.key, error.what());
   }
@@ -145,6 +145,7 @@ class ConversationReader {
   Conversation Take() {
     for (const JsonItem& turn : turns_) AddTurn(turn);
     PutTheRestInFront();
+    if (!wrong_.empty()) throw WrongScans(std::move(wrong_));
     if (!before_user_.empty()) line_.Fail(turns_key_, "no user's turn stands behind a system's");
     if (read_.turns.empty() || read_.turns.back().role != Role::kAssistant)
       line_.Fail(
@@ -188,9 +189,14 @@ class ConversationReader {
       AddScan({item, path_key, item.Text(path_key)}, items);
   }
 
+  // Where one is wrong the others are looked at all the same.
   void AddScan(const NamedScan& named, std::vector<Content>& items) {
     paths_ += (paths_.empty() ? "" : " ") + named.path;
-    items.emplace_back(ScanOf(named, folder_, form_.scans));
+    try {
+      items.emplace_back(ScanOf(named, folder_, form_.scans));
+    } catch (const medley::InputError& error) {
+      wrong_.push_back({folder_ / named.path, error.what()});
+    }
   }
 
   // Where scans are named beside the turns, each mark is the next of them.
@@ -266,10 +272,23 @@ class ConversationReader {
   std::size_t next_ = 0;              // of these
   std::vector<Content> before_user_;  // what the system said
   std::string paths_;                 // of its scans
+  std::vector<WrongScans::One> wrong_;
   Conversation read_;
 };
 
+std::string WordsOf(const std::vector<WrongScans::One>& wrong) {
+  constexpr std::size_t kMostShown = 10;
+  if (wrong.size() == 1) return wrong.front().words;
+  std::string words = std::to_string(wrong.size()) + " scans cannot be taken";
+  for (std::size_t i = 0; i < std::min(kMostShown, wrong.size()); ++i) words += "\n  " + wrong[i].words;
+  if (wrong.size() > kMostShown) words += "\n  and " + std::to_string(wrong.size() - kMostShown) + " more";
+  return words;
+}
+
 }  // namespace
+
+WrongScans::WrongScans(std::vector<One> all) : InputError(WordsOf(all)), all_(std::move(all)) {}
+WrongScans::~WrongScans() = default;
 
 Conversation ConversationOf(const JsonItem& line, const fs::path& folder, const ReadingForm& form) {
   return ConversationReader(line, folder, form).Take();

@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include <medley/base/error.h>
 #include <medley/data/json_item.h>
 
 #include "data/conversation.h"
@@ -15,6 +17,22 @@ struct ReadingForm {
   ScanForm scans{};
   // Where the answer stands whose text is empty, in the conversation: "metadata.subject_label". "": nowhere.
   std::string answer{};
+};
+
+// Scans that cannot be taken as conversations name them. The words are of the first ten.
+class WrongScans final : public medley::InputError {
+ public:
+  struct One {
+    std::filesystem::path file;
+    std::string words;  // "FILE:LINE: turns[1].content[0].image: ..."
+  };
+  explicit WrongScans(std::vector<One> all);  // not empty
+  ~WrongScans() override;
+
+  const std::vector<One>& all() const { return all_; }
+
+ private:
+  std::vector<One> all_;
 };
 
 // A conversation in any of the spellings that are about: medley's own, UMBRELLA's and LLaVA's (ShareGPT's).
@@ -30,7 +48,7 @@ struct ReadingForm {
 //   subject       "subject", "subject_id", "subject_ids" or metadata.subject_id; else its scans, else its
 //   place
 // InputErrors "FILE:LINE: turns[1].content[0]: ...", for a conversation that does not end with an assistant's
-// turn and for too many scans, too.
+// turn and for too many scans, too; of all its scans that are wrong one WrongScans.
 Conversation ConversationOf(const medley::JsonItem& line, const std::filesystem::path& folder,
                             const ReadingForm& form);
 

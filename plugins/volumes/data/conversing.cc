@@ -41,7 +41,8 @@ std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context,
                                    .geometry = limits.geometry},
                          .answer = context.Word("answer")};
   auto source = std::make_unique<FileConversations>(
-      context.Path("data"), context.HeldOut("held_out", "volumes"), limits, form, context.Path("validation"));
+      context.Path("data"), context.HeldOut("held_out", "volumes"), limits, form, context.Path("validation"),
+      std::llround(context.Option("cache") * (1 << 20)));
   for (const std::string& words : source->Words()) context.Say(words);
   return source;
 }

@@ -35,6 +35,11 @@ constexpr medley::TaskSpec ConversationSpec(std::string_view name, std::string_v
                            "of .nii files: axes as they are stored, or turned to right, front, up"),
         medley::SwitchOption("resize", false,
                              "whether scans of files get the model's sizes, by means of their voxels"),
+        medley::OptionSpec{.name = "cache",
+        .value = 1024,
+        .low = 0,
+        .high = 1 << 20,
+        .summary = "MiB of the machine's memory for scans of files that were read; 0: none"},
         medley::OptionSpec{.name = "images",
         .value = 0,
         .low = 0,
@@ -75,6 +80,7 @@ class Conversing : public medley::Task {
   medley::Sums Run(std::string_view pass, medley::PassContext& context) const final;
   medley::Outcomes Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const final;
   const medley::ItemStream* Items() const final { return source_->Items(); }
+  std::int64_t CacheBytes() const final { return source_->CacheBytes(); }
 
  protected:
   // `make`: for rows without a file.

@@ -33,6 +33,10 @@ std::string Times(const std::vector<std::int64_t>& sizes) {
   return words;
 }
 
+NiftiHeader HeaderOf(const fs::path& file, const ScanForm& form) {
+  return form.headers ? form.headers->Of(file) : NiftiFile(file).header();
+}
+
 std::size_t RankOf(Modality modality) { return modality == Modality::kVolume ? 3 : 4; }
 
 // In the order of the tensor that it becomes; sizes of 1 behind those of the modality do not count.
@@ -68,7 +72,7 @@ at::Tensor ToRas(const at::Tensor& stored, const NearestAxes& axes) {
 }
 
 void CheckShape(const fs::path& path, Modality modality, const ScanForm& form) {
-  const NiftiHeader header = NiftiFile(path).header();
+  const NiftiHeader header = HeaderOf(path, form);
   std::vector<std::int64_t> shape = TensorShape(path, header, modality);
   if (form.orientation == Orientation::kRas) {
     const NearestAxes axes = AxesOf(path, header);
@@ -100,6 +104,12 @@ at::Tensor Standardised(const at::Tensor& voxels, const fs::path& file) {
 
 }  // namespace
 
+const NiftiHeader& ScanHeaders::Of(const fs::path& file) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = known_.find(file);
+  return known != known_.end() ? known->second : known_.emplace(file, NiftiFile(file).header()).first->second;
+}
+
 bool IsNifti(const fs::path& file) {
   const std::string name = file.filename().string();
   return name.ends_with(".nii") || name.ends_with(".nii.gz");
@@ -127,8 +137,8 @@ std::string NiftiWords(const fs::path& path) {
          AxisCodes(NearestAxesOf(header.affine));
 }
 
-Modality NiftiModality(const fs::path& path) {
-  const std::vector<std::int64_t> sizes = NiftiFile(path).header().sizes;
+Modality NiftiModality(const fs::path& path, const ScanForm& form) {
+  const std::vector<std::int64_t> sizes = HeaderOf(path, form).sizes;
   return sizes.size() > 3 && sizes[3] > 1 ? Modality::kSeries : Modality::kVolume;
 }
 
@@ -143,15 +153,18 @@ Scan NiftiScan(const fs::path& path, Modality modality, const ScanForm& form) {
             const at::Tensor voxels = read.flatten(0, read.dim() - rank);
             return Standardised(form.resize ? Resized(voxels, modality, *form.geometry) : voxels, path);
           },
-          path};
+          path, path.string() + " as a " + NameOf(modality)};
 }
 
 Scan RawScan(const fs::path& path, const std::vector<std::int64_t>& shape, Modality modality,
              const ScanForm& form) {
-  return {modality, [=] {
+  return {modality,
+          [=] {
             const at::Tensor voxels = medley::MapTensor(path, shape, at::kFloat);
             return form.resize ? Standardised(Resized(voxels, modality, *form.geometry), path) : voxels;
-          }};
+          },
+          {},
+          form.resize ? path.string() + " of " + Times(shape) : ""};
 }
 
 void RequireFinite(const at::Tensor& voxels, const std::string& whose) {

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/conversation.h"
+#include "data/nifti.h"
 
 namespace medley_volumes {
 
@@ -16,11 +19,22 @@ namespace medley_volumes {
 // is oblique stays so.
 enum class Orientation { kStored, kRas };
 
+// Headers of NIfTI files, each read when it is first asked for. Of any thread.
+class ScanHeaders {
+ public:
+  const NiftiHeader& Of(const std::filesystem::path& file);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::filesystem::path, NiftiHeader> known_;
+};
+
 // What becomes of the voxels of a file.
 struct ScanForm {
   Orientation orientation = Orientation::kStored;  // of NIfTI files; others say nothing of theirs
   bool resize = false;  // to the model's sides, by the mean of what falls into a voxel; frames stay
   std::optional<Geometry> geometry{};  // what the model wants; none: nobody looks at the voxels
+  ScanHeaders* headers = nullptr;  // of files whose headers are not read again; outlives what has the form
 };
 
 // By the name: .nii or .nii.gz.
@@ -32,7 +46,7 @@ bool IsNifti(const std::filesystem::path& file);
 at::Tensor ReadNifti(const std::filesystem::path& file, Orientation orientation);
 
 // A series where it has a fourth size.
-Modality NiftiModality(const std::filesystem::path& file);
+Modality NiftiModality(const std::filesystem::path& file, const ScanForm& form);
 // "33 x 41 x 25 voxels of 3 x 3 x 3 mm, axes LAS", by its header.
 std::string NiftiWords(const std::filesystem::path& file);
 

@@ -1,6 +1,9 @@
 #include "data/source.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <medley/base/files.h>
@@ -10,11 +13,12 @@ namespace medley_volumes {
 
 FileConversations::FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
                                      const Limits& limits, const ReadingForm& form,
-                                     const std::filesystem::path& validation)
+                                     const std::filesystem::path& validation, std::int64_t cache)
     : file_(file, form),
       validation_(validation.empty() ? std::nullopt
                                      : std::optional<ConversationFile>(std::in_place, validation, form)),
-      orientation_(form.scans.orientation) {
+      orientation_(form.scans.orientation),
+      cache_(cache) {
   Divide(held_out);
   CountAnswers();
   std::int64_t most = 0;
@@ -55,9 +59,27 @@ Conversation FileConversations::At(std::int64_t conversation) const {
 Conversation FileConversations::Draw(medley::Row& row) const {
   if (row.longest()) return At(longest_);
   const std::int64_t item = stream_->ItemOf(row.range, row.number);
-  if (validation_) return At(item);
+  if (validation_) return WithCache(At(item));
   const auto& own = file_.by_subject()[static_cast<std::size_t>(item)];
-  return file_.Read(own[static_cast<std::size_t>(row.random.Below(std::ssize(own)))]);
+  return WithCache(file_.Read(own[static_cast<std::size_t>(row.random.Below(std::ssize(own)))]));
+}
+
+Conversation FileConversations::WithCache(Conversation conversation) const {
+  for (Turn& turn : conversation.turns) {
+    for (Content& item : turn.items) {
+      auto* scan = std::get_if<Scan>(&item);
+      if (scan == nullptr || scan->name.empty()) continue;
+      scan->voxels = [this, name = scan->name, read = std::move(scan->voxels)] {
+        return cache_.Get(name, read);
+      };
+    }
+  }
+  return conversation;
+}
+
+// What stands in both files counts twice: at most so many.
+std::int64_t FileConversations::CacheBytes() const {
+  return std::min(cache_.most_bytes(), file_.named_bytes() + (validation_ ? validation_->named_bytes() : 0));
 }
 
 // A wrong way round swaps left and right, and nothing else shows it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "data/collate.h"
 #include "data/conversation_file.h"
+#include "data/scan_cache.h"
 
 namespace medley_volumes {
 
@@ -25,6 +27,7 @@ class ConversationSource {
   virtual const medley::ItemStream* Items() const { return nullptr; }
   // Null: rows are made up.
   virtual const TrainingAnswers* Answers() const { return nullptr; }
+  virtual std::int64_t CacheBytes() const { return 0; }  // see medley::Task
 };
 
 using MakeExample = std::function<Conversation(medley::Row& row)>;
@@ -42,11 +45,15 @@ class MadeUpConversations final : public ConversationSource {
 // item; or, where that is "", `held_out` of the subjects, who are the items.
 class FileConversations final : public ConversationSource {
  public:
+  // `cache`: most bytes of voxels that are kept.
   FileConversations(const std::filesystem::path& file, const medley::HeldOutItems& held_out,
                     const Limits& limits, const ReadingForm& form,
-                    const std::filesystem::path& validation = {});
-  // Its scans are read, and their values judged, when the voxels are asked for.
+                    const std::filesystem::path& validation = {}, std::int64_t cache = 0);
+  // Its scans are read, and their values judged, when the voxels are asked for and the cache has none. The
+  // longest one's are read each time: what rows take is measured by it, and is not to hang on what was read
+  // before.
   Conversation Draw(medley::Row& row) const override;
+  std::int64_t CacheBytes() const override;
   const medley::ItemStream* Items() const override { return &*stream_; }
   const TrainingAnswers* Answers() const override { return &answers_; }
   // Which way the first scan of each kind lies, as its file says.
@@ -57,10 +64,12 @@ class FileConversations final : public ConversationSource {
   Conversation At(std::int64_t conversation) const;
   void Divide(const medley::HeldOutItems& held_out);
   void CountAnswers();
+  Conversation WithCache(Conversation conversation) const;
 
   ConversationFile file_;
   std::optional<ConversationFile> validation_;
   Orientation orientation_;
+  mutable ScanCache cache_;
   std::int64_t longest_ = 0;  // the conversation whose scans take the most positions
   std::optional<medley::ItemStream> stream_;
   TrainingAnswers answers_;
