@@ -45,9 +45,9 @@ class Spelled : public ::testing::Test {
       words += turn.role == Role::kUser ? "| user:" : "| assistant:";
       for (const Content& item : turn.items) {
         const auto* scan = std::get_if<Scan>(&item);
-        words += " " + (scan == nullptr
-                            ? std::get<std::string>(item)
-                            : "[" + scan->nifti.filename().string() + " " + NameOf(scan->modality) + "]");
+        words += scan == nullptr
+                     ? ' ' + std::get<std::string>(item)
+                     : " [" + scan->nifti.filename().string() + " " + NameOf(scan->modality) + "]";
       }
     }
     return words;
