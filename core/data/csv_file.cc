@@ -1,6 +1,8 @@
 #include <medley/data/csv_file.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -91,9 +93,10 @@ CsvFile::CsvFile(const std::filesystem::path& file, char separator)
   if (records_->size() == 0)
     throw InputError(DisplayPath(file) + " is empty; expected a first line with the names of the columns");
   columns_ = Fields(0);
-  for (auto column = columns_.begin(); column != columns_.end(); ++column) {
-    if (std::find(columns_.begin(), column, *column) != column)
-      throw InputError(Place(0) + ": two columns are called '" + Printable(*column) + "'");
+  std::set<std::string_view> names;
+  for (const std::string& column : columns_) {
+    if (!names.insert(column).second)
+      throw InputError(Place(0) + ": two columns are called '" + Printable(column) + "'");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -12,7 +13,6 @@
 #include <medley/base/files.h>
 #include <medley/data/class_names.h>
 #include <medley/data/item_hash.h>
-#include <medley/data/last_read.h>
 
 namespace medley_signs {
 namespace {
@@ -58,9 +58,10 @@ class Landmarks {
     const json& values = points[point];
     const auto is_number = [&](std::size_t i) {
       return values.is_array() && values.size() > i && values[i].is_number() &&
-             std::isfinite(values[i].get<double>());
+             std::abs(values[i].get<double>()) <= kFarthest;
     };
-    if (!is_number(0) || !is_number(1)) Fail(key + "[" + std::to_string(point) + "]", "expected [x, y, z]");
+    if (!is_number(0) || !is_number(1))
+      Fail(key + "[" + std::to_string(point) + "]", "expected [x, y, z], each from -1e6 to 1e6");
     return {values[0].get<double>(), values[1].get<double>()};
   }
   // Null where there is none.
@@ -126,14 +127,29 @@ std::vector<fs::path> FilesAt(const fs::path& path) {
   return files;
 }
 
-// Of deep brackets each takes a hundred times its byte.
+bool IsUtf8(const std::string& text) try {
+  json(text).dump();
+  return true;
+} catch (const json::exception&) {
+  return false;
+}
+
+// No JsonlFile, which reads a file three times and keeps an index of each large one: right for a file of many
+// records, of which any may be asked for. Of deep brackets each takes a hundred times its byte.
 json Parsed(const fs::path& file) try {
   constexpr int kDeepest = 8;
-  return json::parse(medley::ReadFile(file, kMostBytes), [&](int depth, json::parse_event_t, json&) {
-    if (depth <= kDeepest) return true;
-    throw medley::InputError(medley::DisplayPath(file) + ": more than " + std::to_string(kDeepest) +
-                             " lists or objects in one another");
-  });
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto check = [&](int depth, json::parse_event_t event, json& value) {
+    if (depth > kDeepest)
+      throw medley::InputError(medley::DisplayPath(file) + ": more than " + std::to_string(kDeepest) +
+                               " lists or objects in one another");
+    if (event == json::parse_event_t::object_start) keys.emplace_back();
+    if (event == json::parse_event_t::object_end) keys.pop_back();
+    if (event == json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second)
+      throw medley::InputError(medley::DisplayPath(file) + ": the key " + value.dump() + " stands twice");
+    return true;
+  };
+  return json::parse(medley::ReadFile(file, kMostBytes), check);
 } catch (const json::exception& error) {
   throw medley::InputError(medley::DisplayPath(file) + ": " + error.what());
 }
@@ -153,6 +169,9 @@ Clip LandmarkFiles::Read(std::int64_t item) const {
   if (poses.size() != hands.size())
     landmarks.Fail("hand_landmarks", std::to_string(hands.size()) + " frames; pose_landmarks has " +
                                          std::to_string(poses.size()));
+  if (poses.size() > kMostFrames)
+    landmarks.Fail("pose_landmarks",
+                   std::to_string(poses.size()) + " frames; expected at most " + std::to_string(kMostFrames));
   Clip clip;
   clip.width = landmarks.Size("width", clip.width);
   clip.height = landmarks.Size("height", clip.height);
@@ -172,10 +191,9 @@ Clip LandmarkFiles::Read(std::int64_t item) const {
 std::vector<ClipReader::Subject> LandmarkFiles::Subjects() const {
   std::vector<Subject> subjects;
   for (const fs::path& file : files_) {
-    medley::ForgetRead();
-    medley::NoteFile(file);
-    const std::string name = file.filename().string();
-    subjects.push_back({.label = medley::ClassName(name.substr(0, name.find('_')))});
+    const std::string name = file.filename().string(), label = name.substr(0, name.find('_'));
+    if (!IsUtf8(label)) throw medley::InputError(medley::DisplayPath(file) + ": its label is not UTF-8");
+    subjects.push_back({.label = medley::ClassName(label)});
     if (subjects.back().label.empty() || name.find('_') == std::string::npos)
       throw medley::InputError(medley::DisplayPath(file) + ": expected a name LABEL_..." + std::string(kEnd));
   }

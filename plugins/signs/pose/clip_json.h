@@ -26,6 +26,7 @@ class LandmarkFiles final : public ClipReader {
   std::vector<Subject> Subjects() const override;
   // Of the names of files: reading them all takes minutes.
   std::span<const std::uint64_t> hashes() const override { return hashes_; }
+  bool is_told_by_names() const override { return true; }
   std::string PlaceOfLabel(std::int64_t item) const override;
 
  private:

@@ -16,6 +16,8 @@ namespace medley_signs {
 enum class YAxis { kDown, kUp };
 
 inline constexpr std::int64_t kMostPixels = 100000;  // of a picture's side
+inline constexpr std::size_t kMostFrames = 20000;    // of a clip, before any are made
+inline constexpr double kFarthest = 1e6;             // of a place, in parts of a picture's sides
 
 // The clips of a file or a folder, in whatever format. Many threads may read at once.
 class ClipReader {
@@ -33,8 +35,9 @@ class ClipReader {
     std::int64_t signer = 0;  // 0 where nobody says
   };
   virtual std::vector<Subject> Subjects() const = 0;
-  // medley::HashItem of what tells an item from others.
+  // medley::HashItem of what tells an item from others: its bytes, or its file's name.
   virtual std::span<const std::uint64_t> hashes() const = 0;
+  virtual bool is_told_by_names() const { return false; }
   // For what is wrong with an item's label.
   virtual std::string PlaceOfLabel(std::int64_t item) const = 0;
 };

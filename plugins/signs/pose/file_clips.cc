@@ -43,10 +43,13 @@ FileClips::FileClips(const medley::TaskContext& context) : classes_(context.Clas
     return;
   }
   for (std::size_t clip = 0; clip < clips_.size(); ++clip) groups_.push_back({clip});
-  if (has_validation)
-    stream_.emplace(medley::HoldOutFile(held_out, files_[0]->hashes(), files_[1]->hashes()));
-  else
+  if (!has_validation) {
     stream_.emplace(held_out, files_[0]->hashes());
+    return;
+  }
+  stream_.emplace(medley::HoldOutFile(held_out, files_[0]->hashes(), files_[1]->hashes()));
+  if (files_[1]->is_told_by_names())
+    context.Say("a clip stands in two folders where its file's name is in both: nothing else is compared");
 }
 
 void FileClips::Add(const medley::TaskContext& context, const char* option) {

@@ -128,11 +128,21 @@ TEST_F(ClipCsv, ListsOfUnlikeLengthsAreRefused) {
 
 TEST_F(ClipCsv, WhatIsNoFiniteNumberIsRefused) {
   Replace("\"[", "\"[nan, ");
-  ExpectRefused("clips.csv:2: nose_X: frame 1 is no finite number");
+  ExpectRefused("clips.csv:2: nose_X: frame 1 is no number from -1e6 to 1e6");
   Replace("\"[nan, ", "\"[1e999, ");
-  ExpectRefused("frame 1 is no finite number");
-  Replace("\"[1e999, ", "\"");
+  ExpectRefused("frame 1 is no number from -1e6");
+  Replace("\"[1e999, ", "\"[1e39, ");  // which a float could not hold
+  ExpectRefused("frame 1 is no number from -1e6");
+  Replace("\"[1e39, ", "\"");
   ExpectRefused("expected a list");
+}
+
+// Each would be 864 bytes, made before the next column is looked at.
+TEST_F(ClipCsv, MoreFramesThanAClipMayHaveAreRefusedBeforeAnyAreMade) {
+  std::string zeros = "\"[";
+  for (std::size_t frame = 0; frame <= kMostFrames; ++frame) zeros += "0,";
+  Replace("\"[", zeros);
+  ExpectRefused("clips.csv:2: nose_X: more than 20000 frames");
 }
 
 TEST_F(ClipCsv, LabelsMayBeAnyNumberOrWordButNotEmpty) {

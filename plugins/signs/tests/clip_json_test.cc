@@ -174,6 +174,13 @@ TEST_F(ClipJson, WhatIsNotAsTheFormatSaysIsNamedWithItsKey) {
   fewer["hand_landmarks"].erase(3);
   ExpectRefused(fewer, "hand_landmarks: 3 frames; pose_landmarks has 4");
   ExpectRefused(json::array(), "pose_landmarks: expected a list");
+  ExpectRefused(with("/pose_landmarks/1/11/0", 1e39), "pose_landmarks[1][11]: expected [x, y, z], each from");
+  json many = video_;
+  for (const char* key : {"pose_landmarks", "hand_landmarks"})
+    many[key] = std::vector<int>(kMostFrames + 1, 0);
+  ExpectRefused(many, "pose_landmarks: 20001 frames; expected at most 20000");
+  EXPECT_NE(Refusal(R"({"a": 1, "b": {"a": 2}, "a": 3})").find("the key \"a\" stands twice"),
+            std::string::npos);
   json nothing = video_;
   for (const char* key : {"pose_landmarks", "hand_landmarks"}) nothing[key] = json::array();
   ExpectRefused(nothing, "no joint was found in any frame");
