@@ -63,10 +63,11 @@ std::int64_t ClassTable::Require(const std::string& name, const std::function<st
   for (const auto& [other, label] : labels_) known.push_back(other);
   const bool is_short = name.size() < 3 || WholeNumber(name);  // near to any other
   const std::string meant = is_short ? "" : DidYouMean(name, known);
-  throw InputError(place() + ": '" + Printable(name) + "' is none of the run's " +
-                   std::to_string(labels_.size()) + " classes" + (meant.empty() ? "." : meant) +
-                   " They are those of its training file when it began; a new run has others, and takes all "
-                   "but the last layer of this one with init_from");
+  throw InputError(
+      place() + ": '" + Printable(name) + "' is none of the run's " + std::to_string(labels_.size()) +
+      " classes" + (meant.empty() ? "." : meant) +
+      " They are those of the training file when a run begins: take the item out, or begin a run "
+      "whose training file has some of it; init_from takes all but the last layer");
 }
 
 }  // namespace medley

@@ -227,8 +227,11 @@ void DataRules::NoteFile(const std::string& task, std::span<const std::uint64_t>
   known = file;
   Say("'" + task + "' is evaluated on " + Count(file.items, "item") + " of a file of their own, of which " +
       (file.trained == 0 ? "none stands in the training file"
-                         : std::to_string(file.trained) + " stand in the training file too, word for word: " +
+                         : std::to_string(file.trained) + " stand in the training file too: " +
                                "their scores tell nothing of what is new"));
+  if (!from_ || !from_->tasks.contains(task) || from_->rules.RowsHeldOut(task) == file.rows) return;
+  Say("init_from: " + from_->run + " held out other items of '" + task +
+      "'; what of these it trained on is not known. Scores of what it did are too good");
 }
 
 const std::vector<std::string>& DataRules::ClassesOf(const std::string& task) const {

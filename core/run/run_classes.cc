@@ -50,7 +50,8 @@ std::set<std::string> ParametersOfNewClasses(const Run& run) {
   if (!origin.NamesAreText()) return names;  // it has no record
   for (const std::string& name : run.NamedTasks()) {
     const std::vector<std::string>& classes = run.rules->ClassesOf(name);
-    if (!classes.empty() && classes != origin.ClassesOf(name))
+    // Of a run from before names were kept nobody knows whether they are others: it is taken whole.
+    if (!classes.empty() && !origin.ClassesOf(name).empty() && classes != origin.ClassesOf(name))
       AddParametersOf(ClassesField(run.registry->Require(name), run.model_file->info), run, names);
   }
   return names;

@@ -49,7 +49,7 @@ TEST(ClassNames, ALabelThatIsNoneOfThemIsRefusedWithItsPlace) {
     }
   };
   EXPECT_TRUE(refusal("hause").starts_with(
-      "a.csv:2: labels: 'hause' is none of the run's 3 classes; did you mean 'house'? They are those of its"))
+      "a.csv:2: labels: 'hause' is none of the run's 3 classes; did you mean 'house'? They are those of the"))
       << refusal("hause");
   EXPECT_TRUE(refusal("5").starts_with("a.csv:2: labels: '5' is none of the run's 3 classes. They"))
       << refusal("5");

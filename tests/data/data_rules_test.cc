@@ -313,6 +313,20 @@ TEST(DataRules, WeightsOfARunWithTheRecordKeepWhatItHeldOut) {
       << words;
 }
 
+TEST(DataRules, WeightsOfARunThatHeldOutOthersMayHaveSeenWhatAFileHoldsOut) {
+  DataRules before;
+  const std::vector<std::uint64_t> training{1, 2, 3}, own{4, 5};
+  before.NoteFile("riddles", training, own);
+  const auto said = [&](const std::vector<std::uint64_t>& held_out) {
+    DataRules rules;
+    rules.TakeOver(From(DataRules::Of(before.Json()), 8, true));
+    rules.NoteFile("riddles", training, held_out);
+    return Joined(rules.TakeWords());
+  };
+  EXPECT_EQ(said(own).find("init_from"), std::string::npos);
+  EXPECT_NE(said({5, 6}).find("init_from: runs/a held out other items of 'riddles'"), std::string::npos);
+}
+
 TEST(DataRules, APluginThatHoldsOutByPlaceIsNamedAndStaysSoWhenItIsBuiltAnew) {
   DataRules rules;
   rules.NoteByPlace("riddles", "8 of 24 by place");

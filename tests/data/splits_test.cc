@@ -67,8 +67,7 @@ TEST_F(SplitFiles, AValidationFileGoesBeforeAShare) {
   EXPECT_EQ(
       rules.TakeWords(),
       std::vector<std::string>{"'table' is evaluated on 3 items of a file of their own, of which 2 stand in "
-                               "the training file too, word for word: their scores tell nothing of what "
-                               "is new"});
+                               "the training file too: their scores tell nothing of what is new"});
   const DataRules again = DataRules::Of(rules.Json());
   EXPECT_EQ(again.RowsHeldOut("table"), rules.RowsHeldOut("table"));
 

@@ -176,6 +176,13 @@ TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
   EXPECT_EQ(refused.code, 2) << refused.out;
   EXPECT_TRUE(Has(refused.out, "other.csv:3: label: '3' is none of the run's 3 classes.")) << refused.out;
 
+  // A run from before names were kept may have had these: nothing of it is thrown away.
+  json record = Record("ranks");
+  record.at("data_rules").erase("classes");
+  WriteBytes(work_ / "ranks/run.json", record.dump());
+  const CommandResult whole = train("whole", "init_from.run=" + (work_ / "ranks").string());
+  EXPECT_TRUE(Has(whole.out, "took 4 parameters")) << whole.out;
+
   WriteBytes(work_ / "points.csv", PointsOf({"x", "10", "2", "y"}, 10));
   const CommandResult grown = Run("resume " + (work_ / "run").string() + " --steps 5 --allow-changed " +
                                   (work_ / "points.csv").string());
@@ -186,6 +193,12 @@ TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
   EXPECT_TRUE(Has(next.out, "took 2 of 4 parameters")) << next.out;
   EXPECT_TRUE(Has(next.out, "its classes are others, so these begin anew: head.bias, head.weight"))
       << next.out;
+
+  WriteBytes(work_ / "other.csv", "x,y,label\n1,2,x\n3,4,x\n");
+  const CommandResult one = train("one", "tasks.points.options.data=" + (work_ / "other.csv").string());
+  EXPECT_EQ(one.code, 2) << one.out;
+  EXPECT_TRUE(Has(one.out, "task 'points' has 1 class, and the model 'point_net' tells 2 to 1000 apart"))
+      << one.out;
 
   WriteBytes(work_ / "model.json", R"({"kind": "point_net", "classes": 5})");
   const CommandResult said = train("said", "");
