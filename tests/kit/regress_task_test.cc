@@ -11,6 +11,8 @@
 #include <limits>
 #include <utility>
 
+#include <medley/data/item_stream.h>
+
 #include "tests/tasks/task_testing.h"
 #include "tests/words.h"
 
@@ -109,6 +111,27 @@ TEST(RegressTask, ScoresTheShareOfTheVarianceOfNumbersThatVary) {
   EXPECT_EQ(outcomes.answers[2][0].reply, "first 3, second -1.5");
   EXPECT_EQ(outcomes.answers[2][0].right, "first 2, second -2");
   EXPECT_TRUE(outcomes.answers[2][0].is_measured);
+}
+
+// Of its items 0 and 1 are trained on, and 2 to 5 held out.
+class Listed final : public RegressTask {
+ public:
+  explicit Listed(const TaskContext& context) : RegressTask(context, TwoNumbers::kSpec) {}
+  const ItemStream* Items() const override { return &items_; }
+
+ private:
+  Regressed Draw(Row& row) const override {
+    const auto number = static_cast<double>(items_.ItemOf(row.range, row.number));
+    return {{at::full({}, number, at::kFloat)}, {number, -2}};
+  }
+  ItemStream items_{SplitSizes{2, 4}};
+};
+
+TEST(RegressTask, TheMeanOfTheTargetsIsTrainingsWhereRowsAreItems) {
+  const Listed task(ContextOf("squared"));
+  PiecesOfThree context(task, -2);
+  const Outcomes outcomes = task.Evaluate(context, {.count = 4, .split = Split::kHeldOut});
+  EXPECT_NEAR(tasks::Mean(outcomes.trivial.at("mean of the targets")), 1 - (1.25 + 9) / 1.25, 1e-9);
 }
 
 TEST(RegressTask, OfNoRowsAndOfOneThereIsNoScore) {

@@ -135,6 +135,7 @@ TEST(ReplyTask, TheMostFrequentReplyIsTrainingsWhereRowsAreItems) {
   };
   const Outcomes outcomes = test.task->Evaluate(context, {.count = 4, .split = Split::kHeldOut});
   EXPECT_EQ(tasks::Mean(outcomes.trivial.at("most frequent reply")), 1.0 / 4);
+  EXPECT_EQ(outcomes.chance, 0.5);
 }
 
 }  // namespace

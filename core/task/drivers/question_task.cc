@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <medley/data/item_stream.h>
 #include <medley/task/drivers/judge_pictures.h>
 #include <medley/task/drivers/labels.h>
 #include <medley/task/drivers/mixed_pass.h>
@@ -22,6 +23,26 @@ std::vector<double> RightWhereAsked(const Judged& judged) {
     right.push_back(judged.labels[row] >= 0 ? judged.right[row] : kNotCounted);
   }
   return right;
+}
+
+// Of each question how often training's first items have each label; `draw`: those of a row. None where rows
+// are no items.
+template <typename Draw>
+std::vector<std::vector<std::int64_t>> TrainedLabels(const ItemStream* items, std::size_t questions,
+                                                     const Draw& draw) {
+  constexpr std::int64_t kMostDrawn = 1024;  // each draws a picture
+  std::vector<std::vector<std::int64_t>> times(questions);
+  if (items == nullptr) return times;
+  ForEachRow({.count = std::min(kMostDrawn, items->size(Split::kTraining))}, [&](Row& row) {
+    const QuestionLabels drawn = draw(row);
+    for (std::size_t q = 0; q < questions; ++q) {
+      const auto label = static_cast<std::size_t>(drawn.labels[q]);
+      if (drawn.unasked[q] || label >= ReplyNames::kMost) continue;  // Sample tells of wrong ones
+      times[q].resize(std::max(times[q].size(), label + 1));
+      ++times[q][label];
+    }
+  });
+  return times;
 }
 
 void CheckReplies(std::span<const TextList> lists, std::string_view name) {
@@ -116,10 +137,12 @@ Outcomes QuestionTask::Evaluate(EvalContext& context, const RowRange& rows) cons
     }
     sheet.Add(piece.Pixels("image"));
   });
+  PictureColumn unseen(1, size_);
+  const auto trained = TrainedLabels(Items(), asked_.size(), [&](Row& row) { return Draw(row, unseen[0]); });
   std::vector<std::vector<double>> right, one_reply;
-  for (const Judged& question : judged) {
-    right.push_back(question.right);
-    one_reply.push_back(MostFrequentIsRight(question.labels));
+  for (std::size_t q = 0; q < judged.size(); ++q) {
+    right.push_back(judged[q].right);
+    one_reply.push_back(MostFrequentIsRight(judged[q].labels, trained[q]));
   }
   const auto share_of_asked = [&](const std::vector<std::vector<double>>& found) {
     std::vector<double> shares;

@@ -5,10 +5,12 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/data/item_stream.h>
 #include <medley/task/drivers/input_columns.h>
 #include <medley/task/drivers/judge_pictures.h>
 #include <medley/task/drivers/sheet.h>
@@ -19,6 +21,19 @@ namespace {
 NumberError NumberErrorOf(const std::string& word) {
   if (word == "absolute") return NumberError::kAbsolute;
   return word == "huber" ? NumberError::kHuber : NumberError::kSquared;
+}
+
+// Of training's first items, where rows are items; `draw`: the targets of a row.
+template <typename Draw>
+at::Tensor TrainedMean(const ItemStream* items, const at::Tensor& otherwise, const Draw& draw) {
+  constexpr std::int64_t kMostDrawn = 4096;
+  if (items == nullptr) return otherwise;
+  const std::int64_t rows = std::min(kMostDrawn, items->size(Split::kTraining));
+  std::vector<double> targets;
+  ForEachRow({.count = rows}, [&](Row& row) {
+    for (const double target : draw(row)) targets.push_back(target);
+  });
+  return at::tensor(targets, at::kDouble).view({rows, -1}).mean(0);
 }
 
 // Of each row 1 - (error / deviation)^2, whose mean over the rows is R2: [rows, targets] double; NaN where
@@ -96,8 +111,9 @@ Outcomes RegressTask::Evaluate(EvalContext& context, const RowRange& rows) const
   });
   const at::Tensor answers = at::cat(pieces), targets = at::cat(right);
   AppendRows(outcomes.score, at::nanmean(ExplainedShares(answers, targets), 1));
+  const at::Tensor mean = TrainedMean(Items(), targets.mean(0), [&](Row& row) { return Draw(row).targets; });
   AppendRows(outcomes.trivial["mean of the targets"],
-             at::nanmean(ExplainedShares(targets.mean(0).expand_as(targets), targets), 1));
+             at::nanmean(ExplainedShares(mean.expand_as(targets), targets), 1));
   const at::Tensor errors = answers.sub(targets).abs();
   for (std::int64_t i = 0; i < errors.size(1); ++i)
     AppendRows(outcomes.Amount("absolute error of " + NameOf(i)), errors.select(1, i));

@@ -158,6 +158,8 @@ Outcomes ReplyTask::Evaluate(EvalContext& context, const RowRange& rows) const {
     trained = CountReplies(std::min(kShownRows, items->size(Split::kTraining)), label_of,
                            [&](Row& row) { return tokenizer_.Decode(texts_.Encode(Draw(row).reply)); });
   outcomes.trivial["most frequent reply"] = MostFrequentIsRight(labels, trained);
+  if (const auto replies = std::ranges::count_if(trained, [](auto times) { return times > 0; }); replies > 0)
+    outcomes.chance = 1.0 / static_cast<double>(replies);
   sheet.MoveTo(outcomes);
   return outcomes;
 }
