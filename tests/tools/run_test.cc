@@ -180,9 +180,12 @@ TEST(RunCommand, TrainsEvaluatesGeneratesAndLeavesWhatItPromises) {
         << on_gpu.out;
     EXPECT_EQ(Shell(command + " --device tpu 2>/dev/null").code, 2);
   }
-  const CommandResult refused = Shell(generate + (scratch / "s.png").string() + " --device cpu 2>&1");
+  const CommandResult refused =
+      Shell(generate + MEDLEY_SOURCE_DIR "/tests/fuzz/corpus/jpeg/turned.jpg --device cpu 2>&1");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_NE(refused.out.find("this model looks at 128 x 128"), std::string::npos) << refused.out;
+  EXPECT_NE(refused.out.find("turned.jpg has 10 x 18 pixels, this model looks at 128 x 128"),
+            std::string::npos)
+      << refused.out;
 }
 
 TEST(RunCommand, ASampleMarksWhatIsLearned) {
