@@ -91,7 +91,7 @@ std::string OverlapWarning(const LoadedTask& task, const RowSeeds& seeds, std::i
   char percent[16];
   std::snprintf(percent, sizeof percent, "%.1f", 100 * share);
   return std::string(percent) + " % of the evaluated rows of " + task.info().name +
-         " are also among training's first " + std::to_string(kComparedRows) +
+         " are also among training's first " + std::to_string(RowsToCompare(task)) +
          ": its score is not that of rows which were never seen. Its author can keep them apart, or declare "
          "it "
          "(docs/writing-a-task.md)";
