@@ -180,7 +180,8 @@ void RecordIndex::Save(const fs::path& cached) const {
 
 std::string RecordIndex::Read(std::int64_t record) const {
   const auto at = static_cast<std::size_t>(record);
-  std::string text(begins_[at + 1] - begins_[at], '\0');
+  // No record is longer; behind it may stand any number of blanks.
+  std::string text(std::min<std::uint64_t>(begins_[at + 1] - begins_[at], kMostRecordBytes), '\0');
   if (file_.Read(static_cast<std::int64_t>(begins_[at]), text.data(), text.size()) < text.size())
     throw InputError(DisplayPath(path_) + " became shorter while it was in use");
   return std::string(RecordText(text, format_, begins_[at] == 0));
