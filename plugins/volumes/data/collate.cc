@@ -71,18 +71,19 @@ void Collator::AddTurn(const Turn& turn, Line& line) const {
   const std::vector<std::int64_t>& header = learned ? assistant_ : user_;
   line.tokens.insert(line.tokens.end(), header.begin(), header.end());
   const std::int64_t begin = std::ssize(line.tokens);
-  if (!learned) line.question = begin;
-  for (const Content& item : turn.items) {
-    if (const auto* text = std::get_if<std::string>(&item)) {
+  if (!learned) line.question = line.question_end = begin;
+  const auto [asked, asked_end] = LastTexts(turn.items);
+  for (std::size_t i = 0; i < turn.items.size(); ++i) {
+    if (!learned && i == asked) line.question = std::ssize(line.tokens);
+    if (const auto* text = std::get_if<std::string>(&turn.items[i])) {
       AddText(*text, line.tokens);
     } else {
-      if (learned) Refuse("an assistant's turn holds a scan; only users show scans");
-      AddScan(std::get<Scan>(item), line);
-      line.question = std::ssize(line.tokens);
+      if (learned) Refuse(kAssistantsScan);
+      AddScan(std::get<Scan>(turn.items[i]), line);
     }
+    if (!learned && i + 1 == asked_end) line.question_end = std::ssize(line.tokens);
   }
   if (learned && std::ssize(line.tokens) == begin) Refuse("an assistant's turn says nothing");
-  if (!learned) line.question_end = std::ssize(line.tokens);
   line.tokens.push_back(tokenizer_.eos());
   if (!learned) return;
   line.answer = std::ssize(line.tokens) - begin;

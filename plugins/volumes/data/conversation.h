@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,17 +45,31 @@ struct Scan {
 using Content = std::variant<std::string, Scan>;
 
 enum class Role { kUser, kAssistant };
+inline constexpr char kAssistantsScan[] = "an assistant's turn holds a scan; only users show scans";
 struct Turn {
   Role role = Role::kUser;
   std::vector<Content> items;
 };
 
+// Of a turn's items [first, second): the texts that stand behind its last scan, or before it where there are
+// none; blank ones at the end are none.
+inline std::pair<std::size_t, std::size_t> LastTexts(const std::vector<Content>& items) {
+  const auto text = [&](std::size_t end) { return std::get_if<std::string>(&items[end - 1]); };
+  std::size_t end = items.size();
+  while (end > 0 && (text(end) == nullptr || text(end)->find_first_not_of(" \t\r\n") == std::string::npos))
+    --end;
+  std::size_t begin = end;
+  while (begin > 0 && text(begin) != nullptr) --begin;
+  return {begin, end};
+}
+
 struct Conversation {
-  std::string subject;
+  std::string subject;  // where there are several, all of them
   std::vector<Turn> turns;
   // What the best reader of any one of its scans scores in the last answer, where that is known.
   double one_scan = std::numeric_limits<double>::quiet_NaN();
   std::function<std::string()> where{};  // "FILE:LINE", of a file's
+  std::vector<std::string> subjects{};   // of a file's, each
 };
 
 struct ScanCounts {

@@ -11,10 +11,8 @@ LastWords LastWordsOf(const Conversation& conversation) {
   for (const Turn& turn : conversation.turns) {
     std::string& words = turn.role == Role::kUser ? question : answer;
     words.clear();
-    for (const Content& item : turn.items) {
-      const auto* text = std::get_if<std::string>(&item);
-      words = text == nullptr ? "" : words + *text;
-    }
+    const auto [begin, end] = LastTexts(turn.items);
+    for (std::size_t i = begin; i < end; ++i) words += std::get<std::string>(turn.items[i]);
   }
   return {medley::HashItem(question), medley::HashItem(answer)};
 }

@@ -7,7 +7,7 @@
 
 namespace medley_volumes {
 
-// What a conversation asks last, behind the scans of its turn, and what is answered: HashItem of their words.
+// What a conversation asks last (see LastTexts), and what is answered: HashItem of their words.
 struct LastWords {
   std::uint64_t question = 0, answer = 0;
 };

@@ -75,6 +75,15 @@ TEST(Collator, ATwoTurnConversationHasTheseLabels) {
             " b?");
 }
 
+// One of UMBRELLA's two orders.
+TEST(Collator, AQuestionMayStandBeforeItsScan) {
+  Conversation conversation = TwoTurns();
+  std::ranges::reverse(conversation.turns[2].items);
+  const Line line = LineOf(conversation);
+  EXPECT_EQ(kBytes.Decode({line.tokens.begin() + line.question, line.tokens.begin() + line.question_end}),
+            " b?");
+}
+
 TEST(Collator, ARowAsLongAsCanBeHasTheLimits) {
   const Line line = LineOf(TwoTurns(), true);
   EXPECT_EQ(std::ssize(line.tokens), kLimits.text + kLimits.Tokens({2, 1}));
