@@ -101,18 +101,18 @@ ConversationFile::ConversationFile(const fs::path& path, ReadingForm form)
     if (paths_.size() == 1) only_ = opened;
   }
   wrong.Throw();
+  for (SubjectGroups::Group& group : groups_.All()) {
+    subjects_.push_back(std::move(group.name));
+    by_subject_.push_back(std::move(group.conversations));
+  }
+  groups_ = {};
   if (places_.empty())
     throw medley::InputError(medley::DisplayPath(path) + ": has no conversation" +
                              (paths_.empty() ? ": it is a folder without .json files" : ""));
 }
 
 void ConversationFile::Add(const Conversation& conversation) {
-  const auto [at, is_new] = index_.emplace(conversation.subject, by_subject_.size());
-  if (is_new) {
-    by_subject_.emplace_back();
-    subjects_.push_back(conversation.subject);
-  }
-  by_subject_[at->second].push_back(size());
+  groups_.Add(conversation.subjects);
   scans_.push_back(CountScans(conversation));
   last_words_.push_back(LastWordsOf(conversation));
   ForEachScan(conversation, [&](const Scan& scan) {

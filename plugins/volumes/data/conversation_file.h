@@ -13,6 +13,7 @@
 
 #include "data/conversation.h"
 #include "data/conversation_json.h"
+#include "data/subject_groups.h"
 #include "data/training_answers.h"
 
 namespace medley_volumes {
@@ -35,7 +36,7 @@ class ConversationFile {
   std::int64_t size() const { return std::ssize(scans_); }
   // Scans are read when their voxels are asked for. What is read must not outlive this.
   Conversation Read(std::int64_t item) const;
-  // The conversations of each subject.
+  // The conversations of each subject, or of those who stand together in some.
   const std::vector<std::vector<std::int64_t>>& by_subject() const { return by_subject_; }
   const std::vector<std::string>& subjects() const { return subjects_; }  // their names
   // Of an item, read when the file was.
@@ -59,9 +60,9 @@ class ConversationFile {
   ReadingForm form_;
   std::unique_ptr<ScanHeaders> headers_ = std::make_unique<ScanHeaders>();
   std::vector<std::filesystem::path> paths_;
-  std::optional<medley::JsonlFile> only_;     // that is kept open, where there is one
-  std::vector<Place> places_;                 // of the items
-  std::map<std::string, std::size_t> index_;  // of subjects
+  std::optional<medley::JsonlFile> only_;  // that is kept open, where there is one
+  std::vector<Place> places_;              // of the items
+  SubjectGroups groups_;                   // while it is read
   std::vector<std::vector<std::int64_t>> by_subject_;
   std::vector<std::string> subjects_;
   std::vector<ScanCounts> scans_;

@@ -156,7 +156,9 @@ class ConversationReader {
     if (scans.volumes + scans.series > kMostScans)
       line_.Fail(turns_key_, std::to_string(scans.volumes + scans.series) +
                                  " scans; a conversation has at most " + std::to_string(kMostScans));
-    read_.subject = Subject();
+    read_.subjects = Subjects();
+    for (const std::string& subject : read_.subjects)
+      read_.subject += (read_.subject.empty() ? "" : " ") + subject;
     if (line_.Has("one_scan")) read_.one_scan = line_.Number("one_scan");
     return std::move(read_);
   }
@@ -174,6 +176,8 @@ class ConversationReader {
     } else {
       for (const JsonItem& item : SomeObjects(turn, key)) AddItem(item, items);
     }
+    const auto is_scan = [](const Content& item) { return std::holds_alternative<Scan>(item); };
+    if (!is_user && role != "system" && std::ranges::any_of(items, is_scan)) turn.Fail(key, kAssistantsScan);
     if (role == "system")
       before_user_ = std::move(items);
     else
@@ -191,7 +195,7 @@ class ConversationReader {
 
   // Where one is wrong the others are looked at all the same.
   void AddScan(const NamedScan& named, std::vector<Content>& items) {
-    paths_ += (paths_.empty() ? "" : " ") + named.path;
+    paths_.push_back(named.path);
     try {
       items.emplace_back(ScanOf(named, folder_, form_.scans));
     } catch (const medley::InputError& error) {
@@ -247,20 +251,19 @@ class ConversationReader {
   }
 
   // What is asked about one subject is held out together.
-  std::string Subject() const {
+  std::vector<std::string> Subjects() const {
     if (const std::string key = Spelled(line_, {"subject", "subject_id"}); !key.empty())
-      return line_.Text(key);
-    std::string subjects;
-    if (line_.Has("subject_ids")) {
-      for (const std::string& subject : line_.Texts("subject_ids"))
-        subjects += (subjects.empty() ? "" : " ") + subject;
-    } else if (line_.Has("metadata") && line_.json().at("metadata").is_object() &&
-               line_.Object("metadata").Has("subject_id")) {
-      subjects = line_.Object("metadata").Text("subject_id");
-    }
+      return {line_.Text(key)};
+    std::vector<std::string> subjects;
+    if (line_.Has("subject_ids")) subjects = line_.Texts("subject_ids");
+    const bool has_metadata = line_.Has("metadata") && line_.json().at("metadata").is_object();
+    if (subjects.empty() && has_metadata && line_.Object("metadata").Has("subject_id"))
+      subjects.push_back(line_.Object("metadata").Text("subject_id"));
+    std::erase(subjects, "");
     if (!subjects.empty()) return subjects;
-    if (paths_.empty()) line_.Fail("\"subject\" is missing, and no scan stands for one");
-    return paths_;
+    if (!paths_.empty()) return paths_;
+    const json& itself = line_.Has("id") ? line_.json().at("id") : line_.json();
+    return {itself.is_string() ? itself.get<std::string>() : itself.dump()};
   }
 
   const JsonItem& line_;
@@ -271,7 +274,7 @@ class ConversationReader {
   std::vector<NamedScan> beside_;
   std::size_t next_ = 0;              // of these
   std::vector<Content> before_user_;  // what the system said
-  std::string paths_;                 // of its scans
+  std::vector<std::string> paths_;    // of its scans
   std::vector<WrongScans::One> wrong_;
   Conversation read_;
 };

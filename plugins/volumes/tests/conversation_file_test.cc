@@ -158,6 +158,37 @@ TEST(TrainingAnswers, AreThoseToAQuestionOrOfAllWhereItIsNew) {
   EXPECT_EQ(answers.Chance(last("new", "").question), 1.0 / 3);
 }
 
+TEST(LastTexts, StandBehindTheLastScanOrBeforeItWhereNothingDoes) {
+  const auto asked = [](const std::vector<Content>& items) {
+    std::string words;
+    const auto [begin, end] = LastTexts(items);
+    for (std::size_t i = begin; i < end; ++i) words += std::get<std::string>(items[i]) + "|";
+    return words;
+  };
+  EXPECT_EQ(asked({Scan{}, "and", "this?"}), "and|this?|");
+  EXPECT_EQ(asked({"first", Scan{}, "and this?", Scan{}}), "and this?|");
+  EXPECT_EQ(asked({"what?", Scan{}, Scan{}, "\n"}), "what?|");
+  EXPECT_EQ(asked({"alone"}), "alone|");
+  EXPECT_EQ(asked({Scan{}, " "}) + asked({}), "");
+}
+
+// Of those who are compared one would be in both parts else.
+TEST(SubjectGroups, HoldWhoStandTogetherAndThoseThatTheyStandWith) {
+  SubjectGroups groups;
+  const std::vector<std::vector<std::string>> conversations = {{"d"}, {"b", "a"}, {"c"},
+                                                               {"b"}, {"e", "c"}, {"a"}};
+  for (const auto& subjects : conversations) groups.Add(subjects);
+  std::string told;
+  for (const SubjectGroups::Group& group : groups.All()) {
+    told += group.name + ":";
+    for (const std::int64_t conversation : group.conversations) told += " " + std::to_string(conversation);
+    told += "\n";
+  }
+  EXPECT_EQ(told, "d: 0\na b: 1 3 5\nc e: 2 4\n");
+  groups.Add({"c", "d", "a"});
+  EXPECT_EQ(std::ssize(groups.All()), 1);
+}
+
 TEST_F(File, SaysWhereALineIsWrong) {
   ExpectRefused("\"role\":\"user\"", "\"role\":\"nurse\"",
                 "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\" or \"human\" or \"gpt\" or "

@@ -121,6 +121,42 @@ TEST_F(Spelled, UmbrellasNamesItsScansInTheTurnsAndMayKeepAnAnswerInItsMetadata)
             std::string::npos);
 }
 
+TEST_F(Spelled, AnAssistantShowsNoScan) {
+  const json line = {
+      {"subject", "s1"},
+      {"image", "a.nii"},
+      {"conversations",
+       {{{"from", "human"}, {"value", "Which?"}}, {{"from", "gpt"}, {"value", "This: <image>"}}}}};
+  EXPECT_NE(Told(line).find("rows.jsonl:1: conversations[1].value: an assistant's turn holds a scan"),
+            std::string::npos)
+      << Told(line);
+}
+
+// As LLaVA's items without a picture: by "id", whatever it is, and else by all that it says.
+TEST_F(Spelled, AConversationWithoutScansIsItsOwnSubject) {
+  json line = {{"id", 7},
+               {"conversations", {{{"from", "human"}, {"value", "?"}}, {{"from", "gpt"}, {"value", "!"}}}}};
+  EXPECT_EQ(Told(line), "7| user: ?| assistant: !");
+  line["id"] = "seven";
+  EXPECT_EQ(Told(line), "seven| user: ?| assistant: !");
+  line.erase("id");
+  EXPECT_EQ(Told(line), line.dump() + "| user: ?| assistant: !");
+}
+
+// Two who share a scan, or are compared, are held out together.
+TEST_F(Spelled, SubjectsOfOneConversationAreOne) {
+  const auto row = [](const json& key, const json& value) {
+    return json{{key.get<std::string>(), value},
+                {"turns", {{{"role", "user"}, {"content", "?"}}, {{"role", "assistant"}, {"content", "!"}}}}};
+  };
+  Write(folder_ / "rows.jsonl", row("subject_ids", {"s2", "s1"}).dump() + "\n" + row("subject", "s1").dump() +
+                                    "\n" + row("images", {"b.nii", "a.nii"}).dump() + "\n" +
+                                    row("image", "a.nii").dump() + "\n");
+  const ConversationFile file(folder_ / "rows.jsonl");
+  EXPECT_EQ(file.subjects(), (std::vector<std::string>{"s1 s2", "a.nii b.nii"}));
+  EXPECT_EQ(file.by_subject(), (std::vector<std::vector<std::int64_t>>{{0, 1}, {2, 3}}));
+}
+
 // Whether the file is there or not.
 TEST_F(Spelled, APictureIsNoScan) {
   for (const std::string name : {"000.jpg", "a.JPEG", "b.png"}) {
