@@ -18,7 +18,8 @@ namespace {
 std::unique_ptr<ClipReader> Opened(const medley::TaskOptions& options, const char* option) {
   const std::filesystem::path path = options.Path(option);
   const YAxis y = options.Switch("y_up") ? YAxis::kUp : YAxis::kDown;
-  if (path.extension() != ".json" && !std::filesystem::is_directory(path))
+  std::error_code unknown;
+  if (path.extension() != ".json" && !std::filesystem::is_directory(path, unknown))
     return std::make_unique<ClipFile>(path, y);
   return std::make_unique<LandmarkFiles>(path, y, options.Switch("swap_hands"));
 }

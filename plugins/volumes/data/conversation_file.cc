@@ -28,7 +28,8 @@ medley::JsonlFile Opened(const fs::path& file) {
 bool IsLoop(const fs::directory_entry& entry) {
   std::error_code unknown;
   if (!entry.is_symlink(unknown)) return false;
-  const fs::path to = fs::canonical(entry.path(), unknown), here = fs::canonical(entry.path().parent_path());
+  const fs::path to = fs::canonical(entry.path(), unknown),
+                 here = fs::canonical(entry.path().parent_path(), unknown);
   return std::ranges::mismatch(to, here).in1 == to.end();
 }
 
