@@ -114,6 +114,7 @@ ConversationFile::ConversationFile(const fs::path& path, ReadingForm form)
 
 void ConversationFile::Add(const Conversation& conversation) {
   groups_.Add(conversation.subjects);
+  subject_of_.push_back(conversation.subject);
   scans_.push_back(CountScans(conversation));
   last_words_.push_back(LastWordsOf(conversation));
   ForEachScan(conversation, [&](const Scan& scan) {

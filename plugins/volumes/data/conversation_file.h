@@ -41,6 +41,7 @@ class ConversationFile {
   const std::vector<std::string>& subjects() const { return subjects_; }  // their names
   // Of an item, read when the file was.
   const ScanCounts& scans(std::int64_t item) const { return scans_[static_cast<std::size_t>(item)]; }
+  const std::string& subject(std::int64_t item) const { return subject_of_[static_cast<std::size_t>(item)]; }
   LastWords last_words(std::int64_t item) const { return last_words_[static_cast<std::size_t>(item)]; }
   // HashItem of each one's bytes.
   const std::vector<std::uint64_t>& hashes() const { return hashes_; }
@@ -65,6 +66,7 @@ class ConversationFile {
   SubjectGroups groups_;                   // while it is read
   std::vector<std::vector<std::int64_t>> by_subject_;
   std::vector<std::string> subjects_;
+  std::vector<std::string> subject_of_;  // by item, as it says
   std::vector<ScanCounts> scans_;
   std::vector<LastWords> last_words_;
   std::vector<std::uint64_t> hashes_;

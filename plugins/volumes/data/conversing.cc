@@ -157,9 +157,9 @@ medley::Outcomes Conversing::Evaluate(medley::EvalContext& context, const medley
   std::vector<std::string> subjects;
   std::vector<LastWords> last;
   medley::ForEachRow(rows, [&](medley::Row& row) {
-    const Conversation conversation = source_->Draw(row);
-    subjects.push_back(conversation.subject);
-    last.push_back(LastWordsOf(conversation));
+    Known known = source_->KnownOf(row);
+    subjects.push_back(std::move(known.subject));
+    last.push_back(known.last);
   });
   medley::Outcomes outcomes = judge.Outcomes(subjects);
   AddTrained(*answers, last, outcomes);

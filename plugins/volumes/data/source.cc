@@ -56,12 +56,25 @@ Conversation FileConversations::At(std::int64_t conversation) const {
                                      : validation_->Read(conversation - file_.size());
 }
 
-Conversation FileConversations::Draw(medley::Row& row) const {
-  if (row.longest()) return At(longest_);
+std::int64_t FileConversations::Chosen(medley::Row& row) const {
+  if (row.longest()) return longest_;
   const std::int64_t item = stream_->ItemOf(row.range, row.number);
-  if (validation_) return WithCache(At(item));
+  if (validation_) return item;
   const auto& own = file_.by_subject()[static_cast<std::size_t>(item)];
-  return WithCache(file_.Read(own[static_cast<std::size_t>(row.random.Below(std::ssize(own)))]));
+  return own[static_cast<std::size_t>(row.random.Below(std::ssize(own)))];
+}
+
+Conversation FileConversations::Draw(medley::Row& row) const {
+  Conversation drawn = At(Chosen(row));
+  return row.longest() ? drawn : WithCache(std::move(drawn));
+}
+
+Known FileConversations::KnownOf(medley::Row& row) const {
+  const std::int64_t at = Chosen(row);
+  const bool is_first = at < file_.size();
+  const ConversationFile& file = is_first ? file_ : *validation_;
+  const std::int64_t item = is_first ? at : at - file_.size();
+  return {file.subject(item), file.last_words(item)};
 }
 
 Conversation FileConversations::WithCache(Conversation conversation) const {

@@ -18,6 +18,12 @@
 
 namespace medley_volumes {
 
+// What is known of a conversation since its file was opened.
+struct Known {
+  std::string subject;
+  LastWords last;
+};
+
 // The conversations of a task's rows.
 class ConversationSource {
  public:
@@ -27,6 +33,8 @@ class ConversationSource {
   virtual const medley::ItemStream* Items() const { return nullptr; }
   // Null: rows are made up.
   virtual const TrainingAnswers* Answers() const { return nullptr; }
+  // Of the conversation that Draw gives for the row, which is not read for it; nothing where it is made up.
+  virtual Known KnownOf(medley::Row&) const { return {}; }
   virtual std::int64_t CacheBytes() const { return 0; }  // see medley::Task
 };
 
@@ -53,6 +61,7 @@ class FileConversations final : public ConversationSource {
   // longest one's are read each time: what rows take is measured by it, and is not to hang on what was read
   // before.
   Conversation Draw(medley::Row& row) const override;
+  Known KnownOf(medley::Row& row) const override;
   std::int64_t CacheBytes() const override;
   const medley::ItemStream* Items() const override { return &*stream_; }
   const TrainingAnswers* Answers() const override { return &answers_; }
@@ -61,6 +70,7 @@ class FileConversations final : public ConversationSource {
 
  private:
   // Those of `validation` behind those of the file.
+  std::int64_t Chosen(medley::Row& row) const;
   Conversation At(std::int64_t conversation) const;
   void Divide(const medley::HeldOutItems& held_out);
   void CountAnswers();

@@ -189,6 +189,26 @@ TEST(SubjectGroups, HoldWhoStandTogetherAndThoseThatTheyStandWith) {
   EXPECT_EQ(std::ssize(groups.All()), 1);
 }
 
+TEST_F(File, OfADrawnConversationIsKnownWhatItSaysItself) {
+  const Limits limits{.geometry = kGeometry, .volume_tokens = 8, .series_tokens = 4};
+  WriteConversations(folder_, "others", {rows_[3], rows_[5]});
+  for (const fs::path& validation : {fs::path(), folder_ / "others.jsonl"}) {
+    const FileConversations source(Path(), {.asked = 3}, limits, {}, validation);
+    for (const medley::Split split : {medley::Split::kTraining, medley::Split::kHeldOut}) {
+      const medley::RowRange range{.seed = 1, .begin = 0, .count = 30, .split = split};
+      for (std::int64_t number = 0; number < range.count; ++number) {
+        medley::Row drawn(range, number), asked(range, number);
+        const Conversation conversation = source.Draw(drawn);
+        const Known known = source.KnownOf(asked);
+        const LastWords last = LastWordsOf(conversation);
+        EXPECT_EQ(known.subject, conversation.subject);
+        EXPECT_EQ(known.last.question, last.question);
+        EXPECT_EQ(known.last.answer, last.answer);
+      }
+    }
+  }
+}
+
 TEST_F(File, SaysWhereALineIsWrong) {
   ExpectRefused("\"role\":\"user\"", "\"role\":\"nurse\"",
                 "rows.jsonl:1: turns[0].role: expected \"user\" or \"assistant\" or \"human\" or \"gpt\" or "
