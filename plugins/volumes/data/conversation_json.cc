@@ -50,7 +50,10 @@ void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, con
   const std::uintmax_t bytes = fs::file_size(path, error);
   if (error) item.Fail(key, path.string() + " cannot be read: " + error.message());
   std::uintmax_t expected = sizeof(float);
-  for (const std::int64_t size : shape) expected *= static_cast<std::uintmax_t>(size);
+  for (const std::int64_t size : shape) {
+    if (__builtin_mul_overflow(expected, size, &expected))
+      item.Fail("shape", "more voxels than a file can have");
+  }
   if (bytes != expected)
     item.Fail(key, path.string() + " has " + std::to_string(bytes) + " bytes; its \"shape\" wants " +
                        std::to_string(expected) + ", four a voxel");
@@ -78,6 +81,13 @@ struct NamedScan {
 Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form) {
   const JsonItem& item = named.item;
   const fs::path path = folder / named.path;
+  const auto taken = [&](const auto& take) {
+    try {
+      return take();
+    } catch (const medley::InputError& error) {
+      item.Fail(named.key, error.what());
+    }
+  };
   if (IsPicture(path))
     item.Fail(named.key,
               named.path + " is a picture; volumes takes scans: .nii, .nii.gz, or float32 with a \"shape\"");
@@ -85,15 +95,11 @@ Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form
     const Modality modality = ModalityOf(item);
     const std::vector<std::int64_t> shape = ShapeOf(item, modality == Modality::kVolume ? 3 : 4);
     CheckSize(path, shape, item, named.key);
-    return RawScan(path, shape, modality, form);
+    return taken([&] { return RawScan(path, shape, modality, form); });
   }
   const bool is_said = item.Has("modality");
   const Modality said = is_said ? ModalityOf(item) : Modality::kVolume;
-  try {
-    return NiftiScan(path, is_said ? said : NiftiModality(path, form), form);
-  } catch (const medley::InputError& error) {
-    item.Fail(named.key, error.what());
-  }
+  return taken([&] { return NiftiScan(path, is_said ? said : NiftiModality(path, form), form); });
 }
 
 std::string PathKey(const JsonItem& item) { return Spelled(item, {"image", "image_path", "path"}); }

@@ -10,6 +10,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -58,28 +60,48 @@ NearestAxes AxesOf(const fs::path& file, const NiftiHeader& header) {
              "orientation=stored takes it as it lies");
 }
 
-// [.., k, j, i], whose axes are these, as [.., up, front, right].
-at::Tensor ToRas(const at::Tensor& stored, const NearestAxes& axes) {
+// [.., k, j, i], whose axes are these, as [.., up, front, right]. There are never more than two of it.
+at::Tensor ToRas(at::Tensor stored, const NearestAxes& axes) {
   const std::int64_t last = stored.dim() - 1;
   std::vector<std::int64_t> from(static_cast<std::size_t>(stored.dim())), turned;
   for (std::int64_t i = 0; i <= last; ++i) from[static_cast<std::size_t>(i)] = i;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const std::int64_t to = last - axes.axis[axis];
-    from[static_cast<std::size_t>(to)] = last - static_cast<std::int64_t>(axis);
-    if (axes.is_turned[axis]) turned.push_back(to);
+    const std::int64_t own = last - static_cast<std::int64_t>(axis);
+    from[static_cast<std::size_t>(last - axes.axis[axis])] = own;
+    if (axes.is_turned[axis]) turned.push_back(own);
   }
-  return stored.permute(from).flip(turned).contiguous();
+  if (!turned.empty()) stored = stored.flip(turned);  // a copy, always
+  return stored.permute(from).contiguous();
 }
 
-void CheckShape(const fs::path& path, Modality modality, const ScanForm& form) {
+std::vector<std::int64_t> ShapeOf(const fs::path& path, Modality modality, const ScanForm& form) {
   const NiftiHeader header = HeaderOf(path, form);
   std::vector<std::int64_t> shape = TensorShape(path, header, modality);
-  if (form.orientation == Orientation::kRas) {
-    const NearestAxes axes = AxesOf(path, header);
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      shape[shape.size() - 1 - static_cast<std::size_t>(axes.axis[axis])] = header.sizes[axis];
-  }
+  if (form.orientation == Orientation::kStored) return shape;
+  const NearestAxes axes = AxesOf(path, header);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    shape[shape.size() - 1 - static_cast<std::size_t>(axes.axis[axis])] = header.sizes[axis];
+  return shape;
+}
+
+// What is resized is read whole before, by each data thread: a file is not to say how much memory that takes.
+void CheckAmount(const fs::path& path, const std::vector<std::int64_t>& shape,
+                 const std::vector<std::int64_t>& wanted) {
+  constexpr std::int64_t kMostTimes = 64, kAlwaysTaken = std::int64_t{1} << 25;
+  const auto voxels = [](const std::vector<std::int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  };
+  const std::int64_t most = std::max(kAlwaysTaken, kMostTimes * voxels(wanted));
+  if (voxels(shape) > most)
+    RefuseFile(path, "it is " + Times(shape) + ", " + std::to_string(voxels(shape)) +
+                         " voxels, expected at most " + std::to_string(most) + " for a model of " +
+                         Times(wanted) + ": resample it before, or set the model's sizes");
+}
+
+void CheckShape(const fs::path& path, const std::vector<std::int64_t>& shape, Modality modality,
+                const ScanForm& form) {
   const std::vector<std::int64_t> wanted = form.geometry->Shape(modality);
+  if (form.resize) CheckAmount(path, shape, wanted);
   if (shape == wanted || (form.resize && std::equal(shape.begin(), shape.end() - 3, wanted.begin()))) return;
   RefuseFile(path, std::string("the ") + NameOf(modality) + " is " + Times(shape) + ", the model wants " +
                        Times(wanted) +
@@ -95,11 +117,12 @@ at::Tensor Resized(const at::Tensor& voxels, Modality modality, const Geometry& 
   return at::adaptive_avg_pool3d(voxels.unsqueeze(0), sides).squeeze(0);
 }
 
+// In place: nobody else has these voxels.
 at::Tensor Standardised(const at::Tensor& voxels, const fs::path& file) {
   const auto [deviation, mean] =
       at::std_mean(voxels, at::OptionalIntArrayRef(), /*correction=*/at::Scalar(0));
   if (!(deviation.item<float>() > 0)) RefuseFile(file, "all its voxels are equal: it shows nothing");
-  return voxels.sub(mean).div_(deviation);
+  return voxels.sub_(mean).div_(deviation);
 }
 
 }  // namespace
@@ -122,7 +145,7 @@ at::Tensor ReadNifti(const fs::path& path, Orientation orientation) {
   while (shape.size() < 3) shape.insert(shape.begin(), 1);
   at::Tensor values = at::empty(shape);
   file.Read({values.mutable_data_ptr<float>(), static_cast<std::size_t>(values.numel())});
-  return orientation == Orientation::kStored ? values : ToRas(values, AxesOf(path, header));
+  return orientation == Orientation::kStored ? values : ToRas(std::move(values), AxesOf(path, header));
 }
 
 std::string NiftiWords(const fs::path& path) {
@@ -143,7 +166,7 @@ Modality NiftiModality(const fs::path& path, const ScanForm& form) {
 }
 
 Scan NiftiScan(const fs::path& path, Modality modality, const ScanForm& form) {
-  if (form.geometry) CheckShape(path, modality, form);
+  if (form.geometry) CheckShape(path, ShapeOf(path, modality, form), modality, form);
   return {modality,
           [=] {
             const at::Tensor read = ReadNifti(path, form.orientation);
@@ -158,6 +181,7 @@ Scan NiftiScan(const fs::path& path, Modality modality, const ScanForm& form) {
 
 Scan RawScan(const fs::path& path, const std::vector<std::int64_t>& shape, Modality modality,
              const ScanForm& form) {
+  if (form.geometry) CheckShape(path, shape, modality, form);
   return {modality,
           [=] {
             const at::Tensor voxels = medley::MapTensor(path, shape, at::kFloat);

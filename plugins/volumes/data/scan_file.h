@@ -53,8 +53,8 @@ std::string NiftiWords(const std::filesystem::path& file);
 // Its header is read now, and must fit the modality and, without `resize`, the model. Voxels are in the form,
 // with mean 0 and deviation 1 over all of them; they must be finite, and not all equal.
 Scan NiftiScan(const std::filesystem::path& file, Modality modality, const ScanForm& form);
-// float32 values in the machine's byte order, the last dimension first. They are taken as they are, and only
-// where they are resized have mean 0 and deviation 1 again.
+// float32 values in the machine's byte order, the last dimension first, of a shape that must fit likewise.
+// They are taken as they are, and only where they are resized have mean 0 and deviation 1 again.
 Scan RawScan(const std::filesystem::path& file, const std::vector<std::int64_t>& shape, Modality modality,
              const ScanForm& form);
 

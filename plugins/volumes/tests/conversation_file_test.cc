@@ -216,6 +216,8 @@ TEST_F(File, SaysWhereALineIsWrong) {
   ExpectRefused("\"modality\":\"volume\"", "\"modality\":\"scan\"",
                 "rows.jsonl:1: turns[0].content[0].modality: expected");
   ExpectRefused("\"shape\":[8,8,8]", "\"shape\":[8,8]", "content[0].shape: expected 3 numbers, found 2");
+  ExpectRefused("\"shape\":[4,4,4,4]", "\"shape\":[1048576,1048576,1048576,16]",
+                ".shape: more voxels than a file can have");
   ExpectRefused("{\"image\"", "{\"picture\"", "content[0]: expected either \"text\" or \"image\"");
   ExpectRefused("{\"content\"", "{\"contents\"", "turns[0]: \"content\" is missing");
 }

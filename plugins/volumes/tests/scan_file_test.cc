@@ -112,6 +112,35 @@ TEST_F(ScanFile, AShapeThatTheModelDoesNotWantIsRefusedByTheHeaderAlone) {
             std::string::npos);
 }
 
+// A header of a few bytes is not to take gigabytes in each data thread.
+TEST_F(ScanFile, OneOfFarMoreVoxelsThanTheModelsIsRefusedByTheHeaderAlone) {
+  const ScanForm resized{.resize = true, .geometry = kWanted};
+  const auto refusal = [&](std::int16_t side) {
+    const std::string header = NiftiBytes({side, 400, 400}).Set(70, std::int16_t{2}).bytes();
+    const fs::path file = Write(folder_ / "a.nii", header);
+    fs::resize_file(file, 352 + std::uintmax_t{400} * 400 * static_cast<std::uintmax_t>(side));
+    return RefusalOf([&] { NiftiScan(file, Modality::kVolume, resized); });
+  };
+  EXPECT_EQ(refusal(209), "it was taken");
+  EXPECT_NE(
+      refusal(210).find("a.nii: it is 400 x 400 x 210, 33600000 voxels, expected at most 33554432 for a "
+                        "model of 2 x 2 x 2: resample it before, or set the model's sizes"),
+      std::string::npos)
+      << refusal(210);
+}
+
+TEST_F(ScanFile, ARawOneThatDoesNotFitIsRefusedBeforeItIsRead) {
+  const auto refusal = [&](const std::vector<std::int64_t>& shape, Modality modality, bool resize) {
+    return RefusalOf(
+        [&] { RawScan(folder_ / "a.raw", shape, modality, {.resize = resize, .geometry = kWanted}); });
+  };
+  EXPECT_NE(
+      refusal({5, 4, 4, 4}, Modality::kSeries, true).find("a.raw: the series is 5 x 4 x 4 x 4, the model"),
+      std::string::npos);
+  EXPECT_NE(refusal({4, 4, 4}, Modality::kVolume, false).find("set the option resize"), std::string::npos);
+  EXPECT_EQ(refusal({3, 4, 4, 4}, Modality::kSeries, true), "it was taken");
+}
+
 TEST_F(ScanFile, OneThatShowsNothingOrIsNotFiniteIsRefused) {
   const auto refusal = [&](float last) {
     NiftiBytes file({2, 2, 2});
