@@ -64,7 +64,7 @@ TEST(KitTasks, ALineOfAnotherKindIsNamedByItsPlace) {
   const std::string file = ::testing::TempDir() + "/kit_lines.jsonl";
   std::ofstream(file) << "{\"ask\": \"What?\", \"say\": \"that\"}\n{\"ask\": \"Who?\"}\n";
   const TaskUnderTest any("lines");
-  const OptionValues options{{"data", file}, {"held_out", 0.0}};
+  const OptionValues options{{"data", file}, {"validation", ""}, {"held_out", 0.0}};
   const auto task = any.entry.make(GameContext(*any.tokenizer, any.lines, options));
   try {
     task->Sample({1, 0, 4});
