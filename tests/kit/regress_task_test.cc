@@ -114,9 +114,9 @@ TEST(RegressTask, ScoresTheShareOfTheVarianceOfNumbersThatVary) {
 }
 
 // Of its items 0 and 1 are trained on, and 2 to 5 held out.
-class Listed final : public RegressTask {
+class ListedNumbers final : public RegressTask {
  public:
-  explicit Listed(const TaskContext& context) : RegressTask(context, TwoNumbers::kSpec) {}
+  explicit ListedNumbers(const TaskContext& context) : RegressTask(context, TwoNumbers::kSpec) {}
   const ItemStream* Items() const override { return &items_; }
 
  private:
@@ -128,7 +128,7 @@ class Listed final : public RegressTask {
 };
 
 TEST(RegressTask, TheMeanOfTheTargetsIsTrainingsWhereRowsAreItems) {
-  const Listed task(ContextOf("squared"));
+  const ListedNumbers task(ContextOf("squared"));
   PiecesOfThree context(task, -2);
   const Outcomes outcomes = task.Evaluate(context, {.count = 4, .split = Split::kHeldOut});
   EXPECT_NEAR(tasks::Mean(outcomes.trivial.at("mean of the targets")), 1 - (1.25 + 9) / 1.25, 1e-9);

@@ -112,10 +112,10 @@ TEST(ReplyTask, ScoresTheReplyWordForWordBesideTheMostFrequentOne) {
 }
 
 // Of its items three are trained on, and four held out.
-class Listed final : public ReplyTask {
+class ListedReplies final : public ReplyTask {
  public:
   static constexpr TaskSpec kSpec = ReplySpec("listed", "");
-  explicit Listed(const TaskContext& context) : ReplyTask(context, kSpec) {}
+  explicit ListedReplies(const TaskContext& context) : ReplyTask(context, kSpec) {}
   const ItemStream* Items() const override { return &items_; }
 
  private:
@@ -128,7 +128,7 @@ class Listed final : public ReplyTask {
 
 TEST(ReplyTask, TheMostFrequentReplyIsTrainingsWhereRowsAreItems) {
   TaskUnderTest test("count_on");
-  test.task = std::make_unique<Listed>(tasks::GameContext(*test.tokenizer, test.lines, {}));
+  test.task = std::make_unique<ListedReplies>(tasks::GameContext(*test.tokenizer, test.lines, {}));
   FakeEval context(test);
   context.answer = [](FakePass& pass) {
     return std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(pass.batch().size()));
