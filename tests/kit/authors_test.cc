@@ -181,7 +181,7 @@ TEST_F(Authors, ClassesAreThoseThatTheTrainingFileNames) {
   record.at("data_rules").erase("classes");
   WriteBytes(work_ / "ranks/run.json", record.dump());
   const CommandResult whole = train("whole", "init_from.run=" + (work_ / "ranks").string());
-  EXPECT_TRUE(Has(whole.out, "took 4 parameters")) << whole.out;
+  EXPECT_TRUE(Has(whole.out, "took 4 of 4 parameters")) << whole.out;
 
   WriteBytes(work_ / "points.csv", PointsOf({"x", "10", "2", "y"}, 10));
   const CommandResult grown = Run("resume " + (work_ / "run").string() + " --steps 5 --allow-changed " +

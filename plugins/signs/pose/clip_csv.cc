@@ -48,7 +48,7 @@ std::string ParseList(std::string_view text, std::vector<double>& values) {
     return "expected a list, as in [0.5, 0.25]";
   text = Trimmed(text.substr(1, text.size() - 2));
   while (!text.empty()) {
-    if (values.size() == kMostFrames) return "more than " + std::to_string(kMostFrames) + " frames";
+    if (values.size() == kMostClipFrames) return "more than " + std::to_string(kMostClipFrames) + " frames";
     const std::size_t comma = std::min(text.find(','), text.size());
     if (!Parse(text.substr(0, comma), values.emplace_back()) || std::abs(values.back()) > kFarthest)
       return "frame " + std::to_string(values.size()) + " is no number from -1e6 to 1e6";

@@ -169,9 +169,9 @@ Clip LandmarkFiles::Read(std::int64_t item) const {
   if (poses.size() != hands.size())
     landmarks.Fail("hand_landmarks", std::to_string(hands.size()) + " frames; pose_landmarks has " +
                                          std::to_string(poses.size()));
-  if (poses.size() > kMostFrames)
-    landmarks.Fail("pose_landmarks",
-                   std::to_string(poses.size()) + " frames; expected at most " + std::to_string(kMostFrames));
+  if (poses.size() > kMostClipFrames)
+    landmarks.Fail("pose_landmarks", std::to_string(poses.size()) + " frames; expected at most " +
+                                         std::to_string(kMostClipFrames));
   Clip clip;
   clip.width = landmarks.Size("width", clip.width);
   clip.height = landmarks.Size("height", clip.height);

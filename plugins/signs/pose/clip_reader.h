@@ -15,9 +15,9 @@ namespace medley_signs {
 // the head.
 enum class YAxis { kDown, kUp };
 
-inline constexpr std::int64_t kMostPixels = 100000;  // of a picture's side
-inline constexpr std::size_t kMostFrames = 20000;    // of a clip, before any are made
-inline constexpr double kFarthest = 1e6;             // of a place, in parts of a picture's sides
+inline constexpr std::int64_t kMostPixels = 100000;    // of a picture's side
+inline constexpr std::size_t kMostClipFrames = 20000;  // of a clip, before any are made
+inline constexpr double kFarthest = 1e6;               // of a place, in parts of a picture's sides
 
 // The clips of a file or a folder, in whatever format. Many threads may read at once.
 class ClipReader {

@@ -140,7 +140,7 @@ TEST_F(ClipCsv, WhatIsNoFiniteNumberIsRefused) {
 // Each would be 864 bytes, made before the next column is looked at.
 TEST_F(ClipCsv, MoreFramesThanAClipMayHaveAreRefusedBeforeAnyAreMade) {
   std::string zeros = "\"[";
-  for (std::size_t frame = 0; frame <= kMostFrames; ++frame) zeros += "0,";
+  for (std::size_t frame = 0; frame <= kMostClipFrames; ++frame) zeros += "0,";
   Replace("\"[", zeros);
   ExpectRefused("clips.csv:2: nose_X: more than 20000 frames");
 }

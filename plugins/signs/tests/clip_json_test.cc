@@ -177,7 +177,7 @@ TEST_F(ClipJson, WhatIsNotAsTheFormatSaysIsNamedWithItsKey) {
   ExpectRefused(with("/pose_landmarks/1/11/0", 1e39), "pose_landmarks[1][11]: expected [x, y, z], each from");
   json many = video_;
   for (const char* key : {"pose_landmarks", "hand_landmarks"})
-    many[key] = std::vector<int>(kMostFrames + 1, 0);
+    many[key] = std::vector<int>(kMostClipFrames + 1, 0);
   ExpectRefused(many, "pose_landmarks: 20001 frames; expected at most 20000");
   EXPECT_NE(Refusal(R"({"a": 1, "b": {"a": 2}, "a": 3})").find("the key \"a\" stands twice"),
             std::string::npos);
