@@ -98,7 +98,7 @@ TEST_F(Help, SaysOfEachVerbWhatItsParserTakes) {
 }
 
 TEST_F(Help, HasEveryVerbThatIsBuilt) {
-  Names listed, built;
+  Names listed{"taskfiles"}, built;  // which validate calls, and nobody types
   for (const json& verb : verbs_) listed.insert(verb.at("name").get<std::string>());
   const std::string lists = ReadText(MEDLEY_SOURCE_DIR "/tools/medley/CMakeLists.txt");
   for (const std::string& list : Found(lists, "set\\((plain|tensor)_verbs [a-z ]+\\)")) {
