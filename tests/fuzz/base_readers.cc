@@ -238,7 +238,7 @@ void ReadItems(const std::string& name, const std::string& bytes) {
 void ReadJsonl(const std::string& bytes) {
   ReadItems<JsonlFile>("items.jsonl", bytes);
   const JsonlFile file(Written("items.jsonl", bytes));
-  const JsonItem item = file.size() > 0 ? file.Read(0) : throw InputError("no line");
+  const JsonItem item = file.size() > 0 ? file.Read(0) : throw InputError("items.jsonl has no line");
   const std::vector<std::function<void()>> reads = {
       [&] { item.Text("a"); },     [&] { item.Integer("a"); }, [&] { item.Numbers("b"); },
       [&] { item.Integers("b"); }, [&] { item.Texts("b"); },   [&] { item.Objects("b").at(0).Switch("a"); }};
@@ -294,9 +294,9 @@ std::vector<Reader> Readers() {
                                  {"vocabulary", false, ReadVocabulary},
                                  {"elf", false, ReadElf},
                                  {"note", true, ReadNote},
-                                 {"jsonl", true, ReadJsonl},
-                                 {"json_list", true, ReadJsonList},
-                                 {"csv", false, ReadCsv}};
+                                 {.name = "jsonl", .read = ReadJsonl, .file = "items.jsonl"},
+                                 {.name = "json_list", .read = ReadJsonList, .file = "items.json"},
+                                 {.name = "csv", .json = false, .read = ReadCsv, .file = "items.csv"}};
   for (const auto& more : {LogReaders, PictureReaders, SignReaders}) {
     for (Reader& reader : more()) readers.push_back(std::move(reader));
   }

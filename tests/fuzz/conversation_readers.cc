@@ -40,10 +40,12 @@ void ReadConversations(const std::string& name, const std::string& bytes) {
 }  // namespace
 
 std::vector<Reader> ConversationReaders() {
-  const auto reads = [](const char* name) {
-    return [name](const std::string& bytes) { ReadConversations(name, bytes); };
+  const auto of = [](const char* name, const char* file) {
+    return Reader{.name = name,
+                  .read = [file](const std::string& bytes) { ReadConversations(file, bytes); },
+                  .file = file};
   };
-  return {{"conversations", true, reads("talk.jsonl")}, {"conversation_list", true, reads("talk.json")}};
+  return {of("conversations", "talk.jsonl"), of("conversation_list", "talk.json")};
 }
 
 }  // namespace medley::fuzz

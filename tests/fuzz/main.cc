@@ -3,8 +3,9 @@
 // medley_fuzz --list
 //
 // Mutates the reader's corpus. An input fails that ends the process, throws anything but medley::Error,
-// hangs, or takes more time or memory than the limits; it is written to a file, and the same seed and number
-// make it again. A corpus of which the reader takes nothing tests nothing, and fails too.
+// hangs, or takes more time or memory than the limits, and of people's data one that is refused without the
+// file's name; it is written to a file, and the same seed and number make it again. A corpus of which the
+// reader takes nothing tests nothing, and fails too.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -89,6 +90,10 @@ std::string RunOne(const Reader& reader, const std::string& input, Shared& share
   } catch (const Error& error) {
     ++shared.refused;
     refusal = error.what();
+    const bool names_it =
+        dynamic_cast<const InputError*>(&error) && refusal.find(reader.file) != refusal.npos;
+    if (!reader.file.empty() && !names_it)
+      Find(shared, "refuses " + reader.file + " without its name, or not as bad input: " + refusal);
   } catch (const std::exception& error) {
     Find(shared, std::string("threw ") + typeid(error).name() + ": " + error.what());
   } catch (...) {

@@ -20,9 +20,9 @@ void ReadPngChunks(const std::string& bytes) { ReadAPicture(WithChunkSums(bytes)
 }  // namespace
 
 std::vector<Reader> PictureReaders() {
-  return {{"png", false, ReadAPicture, 2 * kPngBytes},
-          {"png_chunks", false, ReadPngChunks, 2 * kPngBytes, "png"},
-          {"jpeg", false, ReadAPicture, kJpegBytes}};
+  return {{"png", false, ReadAPicture, 2 * kPngBytes, "", "picture"},
+          {"png_chunks", false, ReadPngChunks, 2 * kPngBytes, "png", "picture"},
+          {"jpeg", false, ReadAPicture, kJpegBytes, "", "picture"}};
 }
 
 }  // namespace medley::fuzz

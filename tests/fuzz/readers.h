@@ -16,6 +16,7 @@ struct Reader {
   std::function<void(const std::string& bytes)> read;
   std::int64_t most_memory = std::int64_t{160} << 20;  // that it may take for an input, in bytes
   std::string corpus{};                                // in tests/fuzz/corpus; "": its name
+  std::string file{};  // of people's data: what it refuses is an InputError that names this file
 };
 
 // Of a program.

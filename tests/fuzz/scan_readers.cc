@@ -34,8 +34,12 @@ void ReadPackedScan(const std::string& bytes) {
 }  // namespace
 
 std::vector<Reader> Readers() {
-  return {{"nifti", false, ReadAnyScan},
-          {"nifti_packed", false, ReadPackedScan, std::int64_t{160} << 20, "nifti"}};
+  return {{.name = "nifti", .json = false, .read = ReadAnyScan, .file = "scan.nii"},
+          {.name = "nifti_packed",
+           .json = false,
+           .read = ReadPackedScan,
+           .corpus = "nifti",
+           .file = "scan.nii.gz"}};
 }
 
 }  // namespace medley::fuzz

@@ -26,7 +26,8 @@ void ReadLandmarks(const std::string& bytes) {
 }  // namespace
 
 std::vector<Reader> SignReaders() {
-  return {{"clips_csv", false, ReadClipTable}, {"clips_json", true, ReadLandmarks}};
+  return {{.name = "clips_csv", .json = false, .read = ReadClipTable, .file = "clips.csv"},
+          {.name = "clips_json", .read = ReadLandmarks, .file = "7_a_landmarks.json"}};
 }
 
 }  // namespace medley::fuzz
