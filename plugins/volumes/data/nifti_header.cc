@@ -11,6 +11,8 @@
 namespace medley_volumes {
 namespace {
 
+using namespace std::string_view_literals;
+
 using HeaderBytes = std::span<const std::byte, kNiftiHeaderBytes>;
 
 constexpr std::int32_t kNifti2Bytes = 540;
@@ -89,11 +91,11 @@ bool CheckKind(HeaderBytes bytes) {
     Unexpected(0, 4, "sizeof_hdr", std::to_string(size), "348, in either byte order: is it a NIfTI file?");
   std::string magic;
   for (std::size_t at = 344; at < kNiftiHeaderBytes; ++at) magic += static_cast<char>(bytes[at]);
-  if (magic == std::string_view("ni1", 4))
+  if (magic == "ni1\0"sv)
     throw medley::InputError(
         "the header of a pair, .hdr and .img, expected one .nii file; in Python: "
         "nibabel.load(OLD).to_filename(NEW)");
-  if (magic != std::string_view("n+1", 4))
+  if (magic != "n+1\0"sv)
     Unexpected(344, 4, "magic", "\"" + magic.substr(0, magic.find('\0')) + "\"", "\"n+1\"");
   return size != kSize;
 }
