@@ -31,7 +31,7 @@ void ReadAll(const ConversationFile& file) {
 // `name`: says whether these are lines or a list.
 void ReadConversations(const std::string& name, const std::string& bytes) {
   Written("s.nii", Scan());
-  Written("s.raw", std::string(32, '\1'));
+  Written("s.raw", "11112222333344445555666677778888");  // floats, of which no two means are equal
   const medley_volumes::Geometry sizes{.volume_side = 2, .series_side = 2, .frames = 2};
   ReadAll(ConversationFile(Written(name, bytes),
                            {.scans = {.resize = true, .geometry = sizes}, .answer = "metadata.label"}));
