@@ -84,7 +84,9 @@ std::vector<std::string> ContractComparison::Finish(bool generators_unmoved) {
   if (!generators_unmoved) {
     Add("a pass drew from libtorch's own generator, so that a second run of it, or other micro-batches, "
         "would draw other numbers; draw in Sample, from rows.Random(row), and hand the numbers over as a "
-        "column; a model drops with a Dropout, or draws from the seed of its forward's context");
+        "column, or in the pass, for row i from RowRandom(CombineSeeds(context.Seed(\"action\"), "
+        "context.batch().rows().begin + i)); a model drops with a Dropout, or draws from the seed of its "
+        "forward's context");
   }
   return differences_;
 }
@@ -185,15 +187,23 @@ void ContractComparison::FinishCarries() {
   for (const auto& one : carries_read_) {
     const auto& [pass, carry] = one;
     read.insert(carry);
-    if (carries_reached_.count(one) > 0 || !EverythingTrains()) continue;
+    if (carries_reached_.count(one) > 0 || !EverythingTrains() || !IsReadForGradient(pass, carry)) continue;
     Add("pass '" + pass + "' reads the carry '" + carry +
         "', but no gradient of it flows back there; hand the carry over without detaching "
-        "it, or make it no carry");
+        "it, or, where none is to flow, name it in .keeps");
   }
   for (const std::string& carry : carries_made_) {
     if (read.count(carry) == 0)
       Differ("carry '" + carry + "'", "that a later pass reads it", "read by no pass");
   }
+}
+
+bool ContractComparison::IsReadForGradient(const std::string& pass, const std::string& carry) const {
+  const std::vector<PassInfo>& passes = setting_.task.variant().passes;
+  const auto reader = std::ranges::find(passes, pass, &PassInfo::name);
+  return reader->HasGradient() && std::ranges::any_of(passes, [&](const PassInfo& maker) {
+           return std::ranges::find(maker.carries, carry) != maker.carries.end();
+         });
 }
 
 // Back from what the pass made, to carries that it was handed (declared edges, where the walk ends) and to

@@ -56,6 +56,8 @@ class ContractComparison {
   void CheckSomethingTrains() const;
   void FinishConstants();
   void FinishCarries();
+  // Both have a gradient.
+  bool IsReadForGradient(const std::string& pass, const std::string& carry) const;
   bool EverythingTrains() const;
 
   const MicroBatch::Setting& setting_;

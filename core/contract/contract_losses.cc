@@ -21,6 +21,7 @@ constexpr double kNothing = 1e-9;  // a sum or a gradient that ought to be 0
 // A column of the batch is of its rows alone, and not to be compared where it is a picture.
 bool IsColumn(const std::string& key) { return !key.empty() && key == ColumnKey(NameOfKey(key)); }
 
+constexpr double kInputRounding = 1e-5;
 constexpr double kFirstStep = 1e-7;  // of outputs that are about 1
 
 bool IsOfRows(const ModelSpec& model, std::string_view input) {
@@ -199,7 +200,8 @@ void LossCheck::CompareRange(LossRuns& runs, const RowsOf& range) {
   const LossRun together = runs.Run(range, /*with_gradients=*/true);
   if (range.first == 0 && range.count == 2) pair_ = together;
   if (range.first == 0) widest_ = together;
-  CompareInputs(runs, range, together);
+  CompareKept(runs, range, together);
+  if (differences_.empty()) CompareInputs(runs, range, together);
   if (differences_.empty()) CompareSums(runs, range, together);
   if (differences_.empty() && thorough_) CompareGradients(runs, range, together);
 }
@@ -216,7 +218,6 @@ bool LossCheck::MayMiscount(const LossRuns& runs) const {
 // Not integers, which may be places in the batch; not what is cut to the longest row; not items, which may be
 // packed in another order; and not a column as it is.
 void LossCheck::CompareInputs(const LossRuns& runs, const RowsOf& range, const LossRun& together) {
-  constexpr double kInputRounding = 1e-5;
   for (std::size_t pass = 0; pass < together.handed.size(); ++pass) {
     for (std::size_t i = 0; i < together.handed[pass].inputs.size(); ++i) {
       const auto& [name, tensor, key] = together.handed[pass].inputs[i];
@@ -239,6 +240,23 @@ void LossCheck::CompareInputs(const LossRuns& runs, const RowsOf& range, const L
                              "); what is made of a row must not depend on the rows beside it: look for a "
                              "mean, maximum or norm over all rows in Run");
     }
+  }
+}
+
+void LossCheck::CompareKept(const LossRuns& runs, const RowsOf& range, const LossRun& together) {
+  for (const auto& [name, value] : together.kept) {
+    std::vector<at::Tensor> of_rows;
+    for (std::int64_t row = range.first; row < range.first + range.count; ++row)
+      of_rows.push_back(single_[static_cast<std::size_t>(row)].kept.at(name));
+    const at::Tensor alone = JoinRows(of_rows);
+    if (alone.sizes() != value.sizes()) continue;  // cut to the longest row
+    const at::Tensor apart = alone.to(at::kDouble).sub(value.to(at::kDouble));
+    if (MaxOf(apart) <= kInputRounding * MaxOf(value.to(at::kDouble))) continue;
+    differences_.push_back("what a pass keeps as '" + name + "' is another for the rows " +
+                           runs.Words(range) +
+                           " together than for each alone; what is kept of a row must not depend on the rows "
+                           "beside it: look for a mean or maximum over all rows, and draw row i's random "
+                           "numbers from CombineSeeds(context.Seed(site), context.batch().rows().begin + i)");
   }
 }
 

@@ -84,6 +84,7 @@ class LossCheck {
   // `moved`: how far the outputs of the rows alone are, along the direction.
   void CompareRanges(LossRuns& runs, std::int64_t rows, double moved);
   void CompareRange(LossRuns& runs, const RowsOf& range);
+  void CompareKept(const LossRuns& runs, const RowsOf& range, const LossRun& together);
   void CompareInputs(const LossRuns& runs, const RowsOf& range, const LossRun& together);
   void CompareSums(const LossRuns& runs, const RowsOf& range, const LossRun& together);
   void CompareGradients(const LossRuns& runs, const RowsOf& range, const LossRun& together);

@@ -54,9 +54,10 @@ PassValues RunAfter(const MicroBatch::Setting& setting, const Batch& one_row, co
   PassValues values{.sums = std::vector<Sums>(passes.size()), .carries = {}};
   RowsRun run = EmptyRun(passes.size());
   for (std::size_t i = passes.size(); i-- > 0;) {
-    for (const std::string& carry : passes[i].carries) again.TakeCarry(carry);
+    passes[i].ForEachMade([&](const std::string& carry) { again.TakeCarry(carry); });
     values.sums[i] = RunPass(again, passes[i], i, run);
-    for (const std::string& carry : passes[i].carries) values.carries[carry] = again.carries().at(carry);
+    passes[i].ForEachMade(
+        [&](const std::string& carry) { values.carries[carry] = again.carries().at(carry); });
   }
   alone.insert_or_assign(one_row.rows().begin, std::move(run));
   return values;
@@ -73,10 +74,10 @@ std::vector<std::string> Differences(const std::vector<PassInfo>& passes, const 
       if (found == second.sums[i].end() || !same(sum, found->second))
         differences.push_back(Difference(passes[i].name, "the term '" + term + "'"));
     }
-    for (const std::string& carry : passes[i].carries) {
+    passes[i].ForEachMade([&](const std::string& carry) {
       if (!same(first.carries.at(carry), second.carries.at(carry)))
         differences.push_back(Difference(passes[i].name, "the carry '" + carry + "'"));
-    }
+    });
   }
   return differences;
 }
@@ -206,6 +207,7 @@ std::vector<std::string> CompareRepeat(const MicroBatch::Setting& setting, const
   const Rounding rounding = RoundingOf(FloatTypeOf(setting.model));
   std::vector<std::string> differences =
       Differences(passes, first, second, [&](const at::Tensor& a, const at::Tensor& b) {
+        if (!a.is_floating_point() || a.sizes() != b.sizes()) return SameBytes(a, b);
         return at::allclose(a, b, rounding.relative, rounding.absolute, /*equal_nan=*/true);
       });
   if (!differences.empty() || !setting.device.is_cpu() || other_rows.size() < 2) return differences;

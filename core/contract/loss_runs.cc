@@ -36,12 +36,21 @@ LossRuns::LossRuns(const MicroBatch::Setting& setting, const Batch& rows,
       model_(setting.model, alone, row_by_row, type),
       numbers_(numbers) {}
 
-LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) {
+LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) { return Run(range, with_gradients, {}); }
+
+const PassImages::Tensors& LossRuns::KeptOf(const RowsOf& range) {
+  const auto [known, is_new] = kept_.try_emplace({range.first, range.count});
+  if (is_new && variant().Keeps()) known->second = Run(range, /*with_gradients=*/false).kept;
+  return known->second;
+}
+
+LossRun LossRuns::Run(const RowsOf& range, bool with_gradients, const PassImages::Tensors& kept) {
   const at::AutoGradMode graph(true);  // also without a backward: it tells carries from columns
   model_.Begin(range.first, range.count);
   const MicroBatch::Setting setting{
       .task = setting_.task, .model = model_, .device = setting_.device, .way = {Mode::kJoint, 0}};
   MicroBatch micro(setting, rows_.Slice(range.first, range.count));
+  for (const auto& [name, value] : kept) micro.HandCarry(name, value);
   LossRun run;
   std::map<std::string, std::vector<at::Tensor>> roots;
   std::vector<OutputPlace> places;
@@ -53,6 +62,7 @@ LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) {
       sums[term] = sum.item<double>();
       if (sum.requires_grad()) roots[term].push_back(sum.reshape({}));
     }
+    for (const std::string& name : variant().passes[i].keeps) run.kept[name] = micro.carries().at(name);
     run.handed.push_back(model_.HandedTo(i));
     for (const auto& [output, leaf] : run.handed.back().leaves) {
       places.emplace_back(i, output);
@@ -71,15 +81,17 @@ LossRun LossRuns::Run(const RowsOf& range, bool with_gradients) {
 }
 
 LossRun LossRuns::RunMoved(const RowsOf& range, double step) {
+  const PassImages::Tensors& kept = KeptOf(range);
   model_.Move(step);
-  LossRun run = Run(range, /*with_gradients=*/false);
+  LossRun run = Run(range, /*with_gradients=*/false, kept);
   model_.Move(0);
   return run;
 }
 
 LossRun LossRuns::RunAtLevel(const RowsOf& range, double level) {
+  const PassImages::Tensors& kept = KeptOf(range);
   model_.Level(level);
-  LossRun run = Run(range, /*with_gradients=*/true);
+  LossRun run = Run(range, /*with_gradients=*/true, kept);
   model_.Level(std::nullopt);
   return run;
 }

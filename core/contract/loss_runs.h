@@ -23,6 +23,7 @@ struct LossRun {
   std::vector<std::map<std::string, double>> sums;   // by pass; by term
   std::map<std::string, OutputGradients> gradients;  // by term; in the order of JoinRows
   std::vector<RecordedModel::Handed> handed;         // by pass
+  PassImages::Tensors kept;                          // what passes keep for later ones
 
   double Sum(std::size_t pass, const std::string& term) const;
   double Sum(const std::string& term) const;  // of all passes
@@ -45,7 +46,7 @@ class LossRuns {
 
   LossRun Run(const RowsOf& range, bool with_gradients);
   // Where outputs are moved along the model's direction, without gradients; and, with them, where outputs are
-  // all this number.
+  // all this number. What passes keep stays as it is where they are not moved: it is no part of a gradient.
   LossRun RunMoved(const RowsOf& range, double step);
   LossRun RunAtLevel(const RowsOf& range, double level);
 
@@ -61,11 +62,15 @@ class LossRuns {
   std::string Words(const RowsOf& range) const;  // "3, 4 and 5"
 
  private:
+  LossRun Run(const RowsOf& range, bool with_gradients, const PassImages::Tensors& kept);
+  const PassImages::Tensors& KeptOf(const RowsOf& range);
+
   const MicroBatch::Setting& setting_;
   const Batch& rows_;
   std::int64_t count_;
   RecordedModel model_;
   std::vector<std::int64_t> numbers_;
+  std::map<std::pair<std::int64_t, std::int64_t>, PassImages::Tensors> kept_;  // by range, outputs not moved
 };
 
 // "0.25, 1 and 2", to nine digits.

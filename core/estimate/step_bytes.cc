@@ -30,6 +30,11 @@ ForwardShape ForwardOf(const PassShape& pass, const ModelSpec& spec, std::int64_
   return shape;
 }
 
+// In the first of two stages.
+bool RunsBefore(const PassShape& pass) {
+  return !pass.has_gradient || !pass.carries.empty() || pass.kept > 0;
+}
+
 // The passes of one step in the order of its mode.
 class Walk {
  public:
@@ -38,6 +43,7 @@ class Walk {
     if (!setting.on_gpu)
       products_ = setting.any_cpu ? LargestWorkspaceOf(model.parameters()) : WorkspaceOf(model.parameters());
     for (const PassShape& pass : task.passes) {
+      if (!pass.has_gradient) continue;  // what it encodes is its own
       for (const std::string& image : Distinct(pass.images)) ++readers_[image];
     }
     // A carry is another tensor in each run of a pass: encoded again wherever it is read.
@@ -62,6 +68,7 @@ class Walk {
   bool MeetsAgain() const {
     std::set<std::string> made;
     for (const PassShape& pass : task_.passes) {
+      if (!pass.has_gradient) continue;
       std::set<std::string> here;
       for (const ForwardPart& part : model_.Footprint(ShapeOf(pass, /*with_graph=*/true))) {
         if (part.image >= 0 && part.in_place) here.insert(PlaceOf(pass, part));
@@ -81,15 +88,45 @@ class Walk {
   };
 
   void Passes() {
-    if (KeepsAllPasses()) return Joint();
-    if (TraitsOf(setting_.way.mode).repeats_makers) MakeCarries();
-    OneByOne();
+    if (KeepsAllPasses())
+      Joint();
+    else
+      OneAfterTheOther();
+    for (const PassShape& pass : task_.passes) account_.AddInputs(-pass.kept * rows_);
+  }
+
+  void OneAfterTheOther() {
+    std::vector<const PassShape*> order;
+    const bool repeats = TraitsOf(setting_.way.mode).repeats_makers;
+    bool keeps = false;
+    for (const PassShape& pass : task_.passes) {
+      keeps = keeps || pass.kept > 0;
+      if (!repeats || pass.has_gradient) order.push_back(&pass);
+    }
+    if (repeats || !keeps) std::ranges::reverse(order);
+    if (repeats) MakeCarries();
+    OneByOne(order);
+  }
+
+  // Nothing of it is left but what it keeps. One without a gradient takes no encodings of those that have
+  // one.
+  void RunWithoutGraph(const PassShape& pass) {
+    std::set<std::string> of_others;
+    if (!pass.has_gradient) std::swap(of_others, encoded_);
+    account_.Drop(Forward(pass, false));
+    if (!pass.has_gradient) std::swap(of_others, encoded_);
+    account_.AddInputs(pass.kept * rows_);
   }
 
   void Joint() {
     Graph graph;
     for (std::size_t i = 0; i < task_.passes.size(); ++i) {
       const PassShape& pass = task_.passes[i];
+      if (!pass.has_gradient) {
+        RunWithoutGraph(pass);
+        continue;
+      }
+      account_.AddInputs(pass.kept * rows_);
       // The gradient of a carry waits from the backward of its last reader to that of its maker.
       graph.push_back(Waiting(-Carried(pass.images) + ReadAfter(i, pass.images)));
       for (auto& live : Forward(pass, true)) graph.push_back(std::move(live));
@@ -121,24 +158,29 @@ class Walk {
     return Carried(read);
   }
 
-  // The passes that make carries, without graphs; of these only the carries are kept.
+  // What hands something on, without graphs, and what has no gradient; only what they hand on is kept.
   void MakeCarries() {
     for (const PassShape& pass : task_.passes) {
-      if (pass.carries.empty()) continue;
-      account_.Drop(Forward(pass, false));
+      if (!RunsBefore(pass)) continue;
+      RunWithoutGraph(pass);
       account_.AddInputs(Carried(pass.carries));
     }
     encoded_.clear();
     ForgetPictures({});
   }
 
-  // From the last pass to the first, each with its backward.
-  void OneByOne() {
+  // Each with its backward.
+  void OneByOne(const std::vector<const PassShape*>& order) {
+    const bool repeats = TraitsOf(setting_.way.mode).repeats_makers;
     auto left = readers_;
     std::set<std::string> gradients;  // of carries
-    for (auto pass = task_.passes.rbegin(); pass != task_.passes.rend(); ++pass) {
-      if (TraitsOf(setting_.way.mode).repeats_makers)
-        account_.AddInputs(-Carried(pass->carries));  // made again
+    for (const PassShape* pass : order) {
+      if (!pass->has_gradient) {
+        RunWithoutGraph(*pass);
+        continue;
+      }
+      if (repeats) account_.AddInputs(-Carried(pass->carries));  // made again
+      if (!repeats) account_.AddInputs(pass->kept * rows_);
       RunAlone(*pass);
       HandGradients(*pass, gradients);
       for (const std::string& image : Distinct(pass->images)) {
@@ -210,7 +252,7 @@ class Walk {
       const std::int64_t output = part.output;
       if (products_) products_->AddTo(part);
       graph.push_back(account_.Forward(std::move(part), with_graph));
-      if (!KeepsAllPasses()) continue;
+      if (!KeepsAllPasses() || !with_graph) continue;
       account_.AddActivations(output);
       shared_bytes_ += output;
     }
@@ -299,6 +341,7 @@ bool SharesBeyondEncodings(const Model& model, const TaskShape& task) {
 std::int64_t GradientBytes(const Model& model, const TaskShape& task) {
   std::map<std::string, std::int64_t> gradients;
   for (const PassShape& pass : task.passes) {
+    if (!pass.has_gradient) continue;
     for (const ForwardPart& part : model.Footprint(ForwardOf(pass, model.spec(), 1, /*on_gpu=*/false)))
       gradients[part.parameters] = part.gradients;
   }
@@ -317,10 +360,10 @@ int DeepestStack(const Model& model, const TaskShape& task) {
 }
 
 std::int64_t ForwardsOf(const TaskShape& task, Mode mode) {
-  const auto makes_carry = [](const PassShape& pass) { return !pass.carries.empty(); };
+  const auto runs_twice = [](const PassShape& pass) { return pass.has_gradient && RunsBefore(pass); };
   const auto passes = static_cast<std::int64_t>(task.passes.size());
   if (!TraitsOf(mode).repeats_makers) return passes;
-  return passes + std::ranges::count_if(task.passes, makes_carry);
+  return passes + std::ranges::count_if(task.passes, runs_twice);
 }
 
 }  // namespace medley

@@ -60,7 +60,7 @@ class PassWithoutModel : public PassContext {
     return bytes;
   }
 
-  // Forgets the pass before; its carries stay as pictures.
+  // Forgets the pass before; what it handed on stays.
   void Begin(PassShape& pass) {
     pass_ = &pass;
     outputs_ = 0;
@@ -130,6 +130,7 @@ LossBytes Measure(LoadedTask& task, PassWithoutModel& context, const PassShape& 
   LossBytes loss;
   const std::int64_t before = ReadCpuMemory().now;
   ResetCpuPeak();
+  const at::AutoGradMode graph(pass.has_gradient);
   const Sums sums = task.Run(pass.name, context);
   const CpuMemory made = ReadCpuMemory();
   loss.forward = made.peak - before - context.outputs();
@@ -161,10 +162,15 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const
   }
   PassWithoutModel context(task, rows, model, config);
   for (const PassInfo& info : task.variant().passes) {
-    PassShape& pass = shape.passes.emplace_back(
-        PassShape{.name = info.name, .images = info.images, .carries = info.carries, .pictures = {}});
+    PassShape& pass = shape.passes.emplace_back(PassShape{.name = info.name,
+                                                          .images = info.images,
+                                                          .carries = info.carries,
+                                                          .has_gradient = info.HasGradient(),
+                                                          .pictures = {}});
     context.Begin(pass);
     const LossBytes all = Measure(task, context, pass);
+    for (const std::string& kept : info.keeps)
+      pass.kept += a_row(static_cast<std::int64_t>(context.Carried(kept).nbytes()));
     for (const std::string& carry : pass.carries)
       see(static_cast<std::int64_t>(context.Carried(carry).nbytes()));
     pass.loss = {.kept = a_row(all.kept), .forward = a_row(all.forward), .backward = a_row(all.backward)};
@@ -182,6 +188,7 @@ TaskShape Widest(TaskShape a, const TaskShape& b) {
     const PassShape& other = b.passes[i];
     for (const auto& [name, size] : other.sizes) take(mine.sizes[name], size);
     for (const auto& [name, size] : other.longest) take(mine.longest[name], size);
+    take(mine.kept, other.kept);
     take(mine.loss.kept, other.loss.kept);
     take(mine.loss.forward, other.loss.forward);
     take(mine.loss.backward, other.loss.backward);

@@ -21,13 +21,15 @@ struct LossBytes {
 // A pass as far as its bytes go.
 struct PassShape {
   std::string name;
-  std::vector<std::string> images;    // columns or carries, as in the spec
-  std::vector<std::string> carries;   // that it makes
+  std::vector<std::string> images;   // columns or carries, as in the spec
+  std::vector<std::string> carries;  // that it makes, with a gradient
+  bool has_gradient = true;
   std::vector<std::string> pictures;  // columns that it needs as floats
   ForwardSizes sizes{};               // of a ragged one that of one row
   ForwardSizes longest{};           // the same on the CPU, where what lies behind the longest row is cut off
   std::set<std::string> outputs{};  // of the model
   LossBytes loss{};
+  std::int64_t kept = 0;  // bytes of a row that it keeps for later passes
 };
 
 // A task as far as its bytes go.

@@ -80,6 +80,11 @@ TaskInfo ReadTask(const Json& json) {
   Require(detail::VariantNamesAreGood(task), "a further variant called 'default'");
   Require(detail::VariantSummariesAreGood(task), "a variant whose summary is no line of at most 200 bytes");
   Require(detail::WidthsAreGood(task), "a size with the name of one that stands for itself");
+  Require(detail::CarriesDiffer(task), "a carry that is made twice");
+  Require(detail::GradientsCanFlow(task), "a carry of a pass without a gradient");
+  Require(detail::SomethingIsLearned(task), "a term of which no pass could learn anything");
+  Require(detail::ReferencesAreNamed(task), "a reference with a bad name");
+  Require(detail::SizesHaveOptions(task), "a size that is said by an option which is none");
   Require(detail::ConstantsAreGood(task), "a constant that is neither int64 nor float32");
   Require(
       detail::OptionsAreGood(task),

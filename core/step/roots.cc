@@ -6,6 +6,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <medley/base/error.h>
+
 namespace medley {
 
 void TermSums::Add(const std::string& task, const std::string& term, const at::Tensor& sum) {
@@ -25,10 +27,15 @@ at::Tensor TermSums::Read(StepLosses& losses, const at::Tensor& along) const {
   return along.defined() ? values.slice(0, static_cast<std::int64_t>(totals_.size())) : along;
 }
 
-void Roots::Add(const Sums& sums) {
+void Roots::Add(const Sums& sums, const PassInfo& pass) {
   for (const auto& [term, sum] : sums) {
     sums_.Add(task_, term, sum);
     const TermLoss& loss = losses_.at(term);
+    if (!pass.HasGradient() && loss.weight > 0) {
+      throw InputError("tasks." + task_ + ".terms." + term + ": nothing of the term '" + term +
+                       "' would be learned, for its pass '" + pass.name +
+                       "' has no gradient; expected the weight 0");
+    }
     if (!sum.requires_grad() || loss.count == 0 || loss.weight == 0) continue;
     Add(sum, at::full_like(sum.detach(), scale_ * (loss.weight / static_cast<double>(loss.count))));
   }

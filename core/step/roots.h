@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <medley/plugin/task_info.h>
 #include <medley/report/term_loss.h>
 #include <medley/step/step_observer.h>
 #include <medley/task/task.h>
@@ -40,8 +41,9 @@ class Roots {
         double scale = 1)
       : losses_(losses), task_(task), sums_(sums), observer_(observer), scale_(scale) {}
 
-  // Each with the gradient scale * weight / count.
-  void Add(const Sums& sums);
+  // What a pass gave, each with the gradient scale * weight / count. An InputError where a pass without a
+  // gradient adds to a term that has a weight, if by the config.
+  void Add(const Sums& sums, const PassInfo& pass);
   // A tensor without a graph, or an undefined gradient, adds nothing.
   void Add(const at::Tensor& carry, const at::Tensor& gradient);
   // Adds the gradients to what the parameters hold; on this thread, and on a GPU's of the engine. After an

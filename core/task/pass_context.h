@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -28,9 +29,14 @@ class PassContext {
   virtual ModelInput Image(std::string_view name) = 0;
   // One forward of the model. A pass makes exactly one.
   virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) = 0;
-  // Hands a tensor (rows first) to later passes; gradient flows back through it.
+  // Hands a tensor (rows first) to later passes: one of the pass's `carries`, gradient flows back through it;
+  // or of its `keeps`, which is handed on without its graph.
   virtual void Carry(std::string_view name, at::Tensor value) = 0;
   virtual at::Tensor Carried(std::string_view name) = 0;
+  // For random numbers in a pass, of the rows' seed, the task, the pass and the site: the same in a second
+  // run of the pass and in a resume. Row i of the batch draws from CombineSeeds(Seed(site),
+  // batch().rows().begin + i), so that its numbers are those of no other row, whatever rows are beside it.
+  virtual std::uint64_t Seed(std::string_view site);
 };
 
 // A pass without gradients, in an evaluation.
@@ -38,6 +44,10 @@ class EvalPass : public PassContext {
  public:
   ~EvalPass() override;
   virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) = 0;
+  // A forward of further weights: "start", or one of the run's references. A run has those that the passes of
+  // its tasks name; an Error lists them. Where there is no run, it is one of the model.
+  virtual ModelOutputs ForwardOf(std::string_view reference, const ModelInputs& inputs,
+                                 const WantedOutputs& wanted);
 };
 
 // What a task may use to score itself: without gradients, on the trainer's thread.

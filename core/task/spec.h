@@ -35,6 +35,15 @@ struct Pass {
   bool decodes_image = false;     // asks the model for a picture: its "image" or "drawing"
   Names<In> carries{};            // the carries that it makes
   List<In, PassSize, 4> sizes{};  // further ones
+  // Further carries, of any type, through which no gradient flows: later passes of the same micro-batch read
+  // them with Carried.
+  Names<In> keeps{};
+  // It makes no graph: it makes no carries, and adds to terms of weight 0 at most.
+  bool no_gradient = false;
+  // Whose weights it asks: "" the model's; "start", as training found them; or one of the run config's
+  // `references`. Of a reference it has no gradient.
+  Text<In> reference{};
+  Text<In> text_width_of{};  // the number option whose value is text_width
 
   template <typename Visitor, typename... Passes>
   static constexpr void Fields(Visitor& visit, Passes&... c) {
@@ -44,8 +53,19 @@ struct Pass {
     visit({.key = "decodes_image"}, c.decodes_image...);
     visit({.key = "carries"}, c.carries...);
     visit({.key = "sizes"}, c.sizes...);
+    visit({.key = "keeps", .only_given = true}, c.keeps...);
+    visit({.key = "no_gradient", .only_given = true}, c.no_gradient...);
+    visit({.key = "reference", .only_given = true}, c.reference...);
+    visit({.key = "text_width_of", .only_given = true}, c.text_width_of...);
   }
 
+  constexpr bool HasGradient() const { return !no_gradient && reference.empty(); }
+  // Calls fn with the name of each thing that it hands on to later passes.
+  template <typename Fn>
+  constexpr void ForEachMade(const Fn& fn) const {
+    for (const auto& carry : carries) fn(carry);
+    for (const auto& kept : keeps) fn(kept);
+  }
   // The most of a model's size that a row has; 0 where the pass does not say.
   constexpr int Size(std::string_view size) const {
     if (size == "text_width") return text_width;
@@ -69,6 +89,7 @@ struct Term {
   // Its items are counted in another way than its sum is added up (over all anchors, divided by those that
   // hit): so the check of the task does not compare the two.
   bool counts_otherwise = false;
+  Text<In> max_items_of{};  // the number option whose value is max_items
 
   template <typename Visitor, typename... Terms>
   static constexpr void Fields(Visitor& visit, Terms&... c) {
@@ -77,6 +98,7 @@ struct Term {
     visit({.key = "max_items", .low = 1}, c.max_items...);
     visit({.key = "stops_gradient", .only_given = true}, c.stops_gradient...);
     visit({.key = "counts_otherwise", .only_given = true}, c.counts_otherwise...);
+    visit({.key = "max_items_of", .only_given = true}, c.max_items_of...);
   }
 };
 
@@ -96,10 +118,17 @@ struct Variant {
     visit({.key = "summary", .only_given = true}, c.summary...);
   }
 
-  // Does any pass make a carry?
+  // Does any pass make a carry that gradient flows through?
   constexpr bool Carries() const {
     for (const auto& pass : passes) {
       if (!pass.carries.empty()) return true;
+    }
+    return false;
+  }
+  // Does any pass keep something for later ones?
+  constexpr bool Keeps() const {
+    for (const auto& pass : passes) {
+      if (!pass.keeps.empty()) return true;
     }
     return false;
   }

@@ -20,19 +20,83 @@ constexpr bool EveryVariant(const Spec& spec, Fn check) {
   return true;
 }
 
-// A carry has one maker: of two nobody could say which one a later pass reads.
+template <typename Names>
+constexpr int CountOf(const Names& names, std::string_view name) {
+  int count = 0;
+  for (const auto& one : names) count += one == name;
+  return count;
+}
+
+// How often a variant's passes name it as what they make.
+template <typename Passes>
+constexpr int MakersOf(const Passes& passes, std::string_view name) {
+  int makers = 0;
+  for (const auto& pass : passes) makers += CountOf(pass.carries, name) + CountOf(pass.keeps, name);
+  return makers;
+}
+
+// A carry, with a gradient or without, has one maker: of two nobody could say which one a later pass reads.
 template <typename Spec>
 constexpr bool CarriesDiffer(const Spec& spec) {
   return EveryVariant(spec, [](const auto& passes, const auto&) {
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-      for (std::size_t c = 0; c < passes[i].carries.size(); ++c) {
-        for (std::size_t j = 0; j <= i; ++j) {
-          const std::size_t end = j == i ? c : passes[j].carries.size();
-          for (std::size_t before = 0; before < end; ++before) {
-            if (passes[j].carries[before] == passes[i].carries[c]) return false;
-          }
-        }
+    for (const auto& pass : passes) {
+      for (const auto& carry : pass.carries) {
+        if (MakersOf(passes, carry) > 1) return false;
       }
+      for (const auto& kept : pass.keeps) {
+        if (MakersOf(passes, kept) > 1) return false;
+      }
+    }
+    return true;
+  });
+}
+
+template <typename Spec>
+constexpr bool GradientsCanFlow(const Spec& spec) {
+  return EveryVariant(spec, [](const auto& passes, const auto&) {
+    for (const auto& pass : passes) {
+      if (!pass.HasGradient() && !pass.carries.empty()) return false;
+    }
+    return true;
+  });
+}
+
+// What the spec alone can tell: some pass could.
+template <typename Spec>
+constexpr bool SomethingIsLearned(const Spec& spec) {
+  return EveryVariant(spec, [](const auto& passes, const auto& terms) {
+    bool learns = false, is_wanted = false;
+    for (const auto& pass : passes) learns = learns || pass.HasGradient();
+    for (const auto& term : terms) is_wanted = is_wanted || term.weight > 0;
+    return learns || !is_wanted;
+  });
+}
+
+template <typename Spec>
+constexpr bool ReferencesAreNamed(const Spec& spec) {
+  return EveryVariant(spec, [](const auto& passes, const auto&) {
+    for (const auto& pass : passes) {
+      if (!pass.reference.empty() && !IsName(pass.reference)) return false;
+    }
+    return true;
+  });
+}
+
+// A size that an option says is named by an option of whole numbers of at least 1.
+template <typename Spec>
+constexpr bool SizesHaveOptions(const Spec& spec) {
+  const auto is_size = [&spec](std::string_view name) {
+    for (const auto& option : spec.options) {
+      if (option.name == name) return option.kind == OptionKind::kNumber && option.low >= 1;
+    }
+    return name.empty();
+  };
+  return EveryVariant(spec, [&](const auto& passes, const auto& terms) {
+    for (const auto& pass : passes) {
+      if (!is_size(pass.text_width_of)) return false;
+    }
+    for (const auto& term : terms) {
+      if (!is_size(term.max_items_of)) return false;
     }
     return true;
   });
@@ -142,7 +206,20 @@ struct CheckedSpec<T, true> {
                 "medley: two loss terms have the same name");
   static_assert(CarriesDiffer(kSpec),
                 "medley: a carry is named twice; each is made by one pass of a variant, and stands in its "
-                "carries once");
+                "carries or in its keeps, once");
+  static_assert(
+      GradientsCanFlow(kSpec),
+      "medley: a pass without a gradient (.no_gradient, or of a .reference) carries something; name "
+      "it in .keeps");
+  static_assert(SomethingIsLearned(kSpec),
+                "medley: nothing of a term would be learned: its weight is above 0, and no pass of its "
+                "variant has a gradient");
+  static_assert(ReferencesAreNamed(kSpec),
+                "medley: the name of a reference must be like a task's: a-z, 0-9, _ and -, the first a "
+                "letter");
+  static_assert(SizesHaveOptions(kSpec),
+                "medley: .text_width_of and .max_items_of name a number option of this spec whose low is 1 "
+                "or more");
   static_assert(
       WidthsAreGood(kSpec),
       "medley: a text_width must be 0 or more, another size 1 or more (and neither \"text_width\" nor "

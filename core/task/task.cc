@@ -1,5 +1,6 @@
 #include <medley/task/task.h>
 
+#include <medley/base/random.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -9,6 +10,13 @@ PassContext::~PassContext() = default;
 EvalPass::~EvalPass() = default;
 EvalContext::~EvalContext() = default;
 Task::~Task() = default;
+
+std::uint64_t PassContext::Seed(std::string_view site) {
+  return CombineSeeds(batch().rows().seed, HashName(site));
+}
+ModelOutputs EvalPass::ForwardOf(std::string_view, const ModelInputs& inputs, const WantedOutputs& wanted) {
+  return Forward(inputs, wanted);
+}
 
 at::Tensor Task::Constant(std::string_view name) const {
   throw Error("the spec declares the constant '" + std::string(name) +

@@ -160,11 +160,13 @@ at::Tensor RunRecomputed(const std::string& layer, const at::Tensor& x, const La
   return fn(x);
 }
 
-PassForward::PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
+PassForward::PassForward(const std::string& task, const PassInfo& pass, const RowRange& rows,
                          SharedEncodings& encodings, const RecomputedLayers& recomputed)
     : rows_(rows),
       seed_(CombineSeeds(rows.seed, HashName(task))),
-      scope_(pass),
+      is_reference_(!pass.reference.empty()),
+      sharer_(SharerOf(pass)),
+      scope_(pass.name),
       encodings_(encodings),
       recomputed_(recomputed) {}
 
@@ -186,7 +188,7 @@ at::Tensor PassForward::Layer(std::string_view stack, int index, const at::Tenso
 at::Tensor PassForward::Shared(const std::string& key, const Fn& fn) {
   CheckOutsideLayers("Shared");
   if (key.empty()) return fn();
-  return encodings_.Get(key, [&] {
+  return encodings_.Get(sharer_, key, [&] {
     // An encoding has the random numbers of its key: which pass makes it depends on the mode.
     const Inside inside(scope_, key);
     return fn();
@@ -194,7 +196,7 @@ at::Tensor PassForward::Shared(const std::string& key, const Fn& fn) {
 }
 
 bool PassForward::SharesBesideLayers(const std::string& key) const {
-  return at::GradMode::is_enabled() && encodings_.SharesNode(key);
+  return at::GradMode::is_enabled() && encodings_.SharesNode(sharer_, key);
 }
 
 std::uint64_t PassForward::Seed(std::string_view site) { return SeedOf(scope_, site); }

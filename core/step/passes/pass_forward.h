@@ -19,8 +19,8 @@ namespace medley {
 class PassForward final : public ForwardContext {
  public:
   // The `recomputed` layers are run again instead of kept. Keeps references.
-  PassForward(const std::string& task, const std::string& pass, const RowRange& rows,
-              SharedEncodings& encodings, const RecomputedLayers& recomputed);
+  PassForward(const std::string& task, const PassInfo& pass, const RowRange& rows, SharedEncodings& encodings,
+              const RecomputedLayers& recomputed);
 
   // Of the deepest stack so far.
   int layers() const { return layers_; }
@@ -31,16 +31,21 @@ class PassForward final : public ForwardContext {
   bool SharesBesideLayers(const std::string& key) const override;
   std::uint64_t Seed(std::string_view site) override;
   std::uint64_t SeedOf(const std::string& key, std::string_view site) override;
-  // Held-out rows are none: their losses are those of the whole model.
-  RowRange Rows() const override { return rows_.split == Split::kTraining ? rows_ : RowRange(); }
+  // Held-out rows are none: their losses are those of the whole model; nor are those of a reference, which is
+  // not trained.
+  RowRange Rows() const override {
+    return rows_.split == Split::kTraining && !is_reference_ ? rows_ : RowRange();
+  }
 
  private:
   void CheckOutsideLayers(const char* what) const;
 
   RowRange rows_;
   std::uint64_t seed_;
-  std::string scope_;  // whose random numbers are drawn: the pass, or a shared encoding
-  std::string layer_;  // that runs now
+  bool is_reference_;
+  std::string sharer_;  // see SharerOf
+  std::string scope_;   // whose random numbers are drawn: the pass, or a shared encoding
+  std::string layer_;   // that runs now
   SharedEncodings& encodings_;
   RecomputedLayers recomputed_;
   int layers_ = 0;

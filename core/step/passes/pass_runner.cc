@@ -9,6 +9,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/random.h>
 #include <medley/base/suggest.h>
 #include <medley/model/asked_losses.h>
 #include <medley/model/float_type.h>
@@ -34,6 +35,12 @@ const TensorSpec* Named(const Tensors& tensors, std::string_view name) {
 // Such a run tells apart what rounding hides, so nothing that the host hands in may be less exact.
 bool IsInDouble(const Model& model) { return FloatTypeOf(model) == at::kDouble; }
 
+// Of a part of something larger a copy, or that would stay there as well.
+at::Tensor WithoutGraph(const at::Tensor& value) {
+  const at::Tensor detached = value.detach();
+  return detached.storage().nbytes() > detached.nbytes() ? detached.clone() : detached;
+}
+
 }  // namespace
 
 class RunningPass final : public PassContext {
@@ -49,6 +56,7 @@ class RunningPass final : public PassContext {
   ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted) override;
   void Carry(std::string_view name, at::Tensor value) override;
   at::Tensor Carried(std::string_view name) override;
+  std::uint64_t Seed(std::string_view site) override;
 
   void CheckSums(const Sums& sums) const;
   PassRecord& record() { return record_; }
@@ -60,7 +68,8 @@ class RunningPass final : public PassContext {
   }
   const TaskInfo& info() const { return micro_.setting_.task.info(); }
   const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
-  bool IsCarry(std::string_view name) const;
+  // The pass that hands it on; null where there is none.
+  const PassInfo* MakerOf(std::string_view name) const;
   void CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const;
   void CheckOutput(std::string_view name, const at::Tensor& output) const;
   void Record(const ModelInputs& inputs, const WantedOutputs& wanted);
@@ -71,6 +80,7 @@ class RunningPass final : public PassContext {
   CountSavedBytes* saved_;
   PassRecord record_;
   PassShapes shapes_;
+  std::set<std::string, std::less<>> made_;  // for later passes
 };
 
 at::Tensor RunningPass::Constant(std::string_view name) {
@@ -87,9 +97,11 @@ at::Tensor RunningPass::Constant(std::string_view name) {
   return constant;
 }
 
-bool RunningPass::IsCarry(std::string_view name) const {
-  return std::ranges::any_of(variant().passes,
-                             [&](const PassInfo& pass) { return Contains(pass.carries, name); });
+const PassInfo* RunningPass::MakerOf(std::string_view name) const {
+  const auto maker = std::ranges::find_if(variant().passes, [&](const PassInfo& pass) {
+    return Contains(pass.carries, name) || Contains(pass.keeps, name);
+  });
+  return maker == variant().passes.end() ? nullptr : &*maker;
 }
 
 ModelInput RunningPass::Image(std::string_view name) {
@@ -98,7 +110,7 @@ ModelInput RunningPass::Image(std::string_view name) {
     Fail("reads the picture '" + std::string(name) + "', its spec declares " + Listed(pass_.images) +
          "; make the pass's images in the spec agree");
   }
-  if (IsCarry(name)) Carried(name);  // which is an error where there is none
+  if (MakerOf(name) != nullptr) Carried(name);  // which is an error where there is none
   return micro_.images_.Image(name);
 }
 
@@ -164,8 +176,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   const AskedLosses asked(micro_.setting_.model.spec(), wanted, record_.keeps_outputs);
   CheckTensors(inputs, asked.wanted());
   Record(inputs, wanted);
-  PassForward context(info().name, pass_.name, batch().rows(), micro_.encodings_,
-                      micro_.setting_.way.recomputed);
+  PassForward context(info().name, pass_, batch().rows(), micro_.encodings_, micro_.setting_.way.recomputed);
   ModelOutputs outputs = micro_.setting_.model.Forward(inputs, asked.wanted(), context);
   record_.layers = context.layers();
   for (const std::string_view output : asked.wanted()) {
@@ -181,19 +192,27 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
 
 void RunningPass::Carry(std::string_view name, at::Tensor value) {
   const std::string quoted = "the carry '" + std::string(name) + "'";
-  if (!Contains(pass_.carries, name)) {
-    Fail("made " + quoted + ", which its spec does not declare (declared: " + Listed(pass_.carries) +
-         "); add it to the pass's carries");
+  const bool keeps = Contains(pass_.keeps, name);
+  if (!keeps && !Contains(pass_.carries, name)) {
+    std::vector<std::string> declared;
+    pass_.ForEachMade([&](const std::string& made) { declared.push_back(made); });
+    Fail("made " + quoted + ", which its spec does not declare (declared: " + Listed(declared) +
+         "); add it to the pass's carries, or to its keeps where no gradient is to flow through it");
   }
   if (!value.defined() || value.dim() < 1 || value.size(0) != batch().size()) {
     Fail(quoted + " must have rows first: expected " + std::to_string(batch().size()) + " rows, got " +
          (value.defined() ? c10::str(value.sizes()) : "nothing"));
   }
-  if (micro_.images_.Carried(name).defined()) Fail("made " + quoted + " twice");
-  micro_.images_.Carry(name, std::move(value));
+  if (!made_.emplace(name).second) Fail("made " + quoted + " twice");
+  if (!keeps) return micro_.images_.Carry(name, std::move(value));
+  if (!micro_.images_.Carried(name).defined()) micro_.images_.Carry(name, WithoutGraph(value));
 }
 
 at::Tensor RunningPass::Carried(std::string_view name) {
+  const PassInfo* maker = MakerOf(name);  // in a second stage later ones are there, too
+  if (maker != nullptr && maker >= &pass_)
+    Fail("reads '" + std::string(name) + "', which a later pass makes ('" + maker->name +
+         "'); make it before it is read");
   at::Tensor carried = micro_.images_.Carried(name);
   if (!carried.defined()) {
     std::vector<std::string> made;
@@ -203,6 +222,12 @@ at::Tensor RunningPass::Carried(std::string_view name) {
   }
   record_.carries_read.emplace(name);
   return carried;
+}
+
+// The rows' seed is the task's. No site of a model is called so.
+std::uint64_t RunningPass::Seed(std::string_view site) {
+  const std::uint64_t pass = CombineSeeds(batch().rows().seed, HashName("pass:" + pass_.name));
+  return CombineSeeds(pass, HashName(site));
 }
 
 void RunningPass::CheckSums(const Sums& sums) const {
@@ -218,11 +243,16 @@ void RunningPass::CheckSums(const Sums& sums) const {
       Fail("returned for the term '" + term + "' " + (sum.defined() ? c10::str(sum.sizes()) : "nothing") +
            ", expected one floating-point sum");
     }
+    const auto info = std::ranges::find(variant().terms, term, &TermInfo::name);
+    if (!pass_.HasGradient() && info->weight > 0) {
+      Fail("has no gradient and adds to the term '" + term +
+           "', of which nothing would be learned by that; add to it in a pass with a gradient, or declare "
+           "the term with the weight 0");
+    }
   }
-  for (const std::string& carry : pass_.carries) {
-    if (!micro_.images_.Carried(carry).defined())
-      Fail("did not make the carry '" + carry + "' that its spec declares");
-  }
+  pass_.ForEachMade([&](const std::string& name) {
+    if (made_.count(name) == 0) Fail("did not make the carry '" + name + "' that its spec declares");
+  });
 }
 
 MicroBatch::MicroBatch(const Setting& setting, const Batch& rows)
@@ -245,6 +275,7 @@ Sums MicroBatch::RunPass(const PassInfo& pass, PassRecord* record) {
   running.record().keeps_outputs = record != nullptr && record->keeps_outputs;
   running.record().keeps_learned = record != nullptr && record->keeps_learned;
   running.record().first_node = at::sequence_number::peek();
+  const at::AutoGradMode graph(at::GradMode::is_enabled() && pass.HasGradient());
   Sums sums = setting_.task.Run(pass.name, running, [&] { return running.Tensors(); });
   running.record().end_node = at::sequence_number::peek();
   running.CheckSums(sums);

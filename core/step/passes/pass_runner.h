@@ -55,8 +55,9 @@ class MicroBatch {
   MicroBatch(const MicroBatch&) = delete;
   MicroBatch& operator=(const MicroBatch&) = delete;
 
-  // Runs a pass of the variant; the graph is kept or not as the thread's grad mode says. An Error names task
-  // and pass.
+  // Runs a pass of the variant; the graph is kept or not as the thread's grad mode says, and never of a pass
+  // without a gradient. What it keeps for later passes stays as it is where it is there already. An Error
+  // names task and pass.
   Sums RunPass(const PassInfo& pass, PassRecord* record = nullptr);
   // The backward of this pass is over and it will not run again: frees what no other pass reads.
   void PassDone(const PassInfo& pass);
@@ -68,7 +69,7 @@ class MicroBatch {
   // Begins a stretch in which these passes run, each once: encodings are shared among them and with none
   // before.
   void BeginStage(const std::vector<const PassInfo*>& passes);
-  // Hands later passes this as the carry.
+  // Hands later passes this as the carry, or as what was kept.
   void HandCarry(const std::string& name, at::Tensor value) { images_.Carry(name, std::move(value)); }
   // Takes the carry away, so that its pass may make it again; undefined where there is none.
   at::Tensor TakeCarry(const std::string& name) { return images_.TakeCarry(name); }

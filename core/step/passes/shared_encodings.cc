@@ -23,6 +23,8 @@ std::vector<const PassInfo*> AllPasses(const VariantInfo& variant) {
 
 }  // namespace
 
+std::string SharerOf(const PassInfo& pass) { return pass.HasGradient() ? "" : "-" + pass.reference; }
+
 Sharing SharingOf(Mode mode) {
   return TraitsOf(mode).keeps == KeepsGraphs::kOfAllPasses ? Sharing::kNode : Sharing::kLeaf;
 }
@@ -35,27 +37,30 @@ SharedEncodings::SharedEncodings(const VariantInfo& variant, const std::vector<c
     : sharing_(sharing), observer_(observer) {
   for (const PassInfo* pass : passes) {
     for (const std::string& image : std::set<std::string>(pass->images.begin(), pass->images.end()))
-      ++readers_[image];
+      ++readers_[{SharerOf(*pass), image}];
   }
   // A carry is another tensor in each run of a pass: encoded again wherever it is read.
   for (const PassInfo& pass : variant.passes) {
-    for (const std::string& carry : pass.carries) readers_.erase(carry);
+    pass.ForEachMade([&](const std::string& made) {
+      std::erase_if(readers_, [&](const auto& reader) { return reader.first.second == made; });
+    });
   }
 }
 
-at::Tensor SharedEncodings::Get(const std::string& key, const ForwardContext::Fn& fn) {
-  const auto found = encodings_.find(key);
+at::Tensor SharedEncodings::Get(const std::string& sharer, const std::string& key,
+                                const ForwardContext::Fn& fn) {
+  const auto found = encodings_.find({sharer, key});
   if (found != encodings_.end())
     return found->second.leaf.defined() ? found->second.leaf : found->second.value;
   // Inside another encoding a leaf would cut that one's graph in two.
-  if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !HasReaders(key))) return Make(fn);
+  if (sharing_ == Sharing::kLeaf && (depth_ > 0 || !HasReaders(sharer, key))) return Make(fn);
 
   Encoding made{.value = Make(fn), .leaf = {}};
   if (sharing_ == Sharing::kLeaf && at::GradMode::is_enabled() && made.value.requires_grad()) {
     made.leaf = made.value.detach().set_requires_grad(true);
   }
   const at::Tensor out = made.leaf.defined() ? made.leaf : made.value;
-  encodings_.emplace(key, std::move(made));
+  encodings_.emplace(Place(sharer, key), std::move(made));
   return out;
 }
 
@@ -71,22 +76,25 @@ at::Tensor SharedEncodings::Make(const ForwardContext::Fn& fn) {
   return value;
 }
 
-bool SharedEncodings::HasReaders(std::string_view key) const {
-  return std::ranges::any_of(
-      readers_, [&](const auto& column) { return column.second >= 2 && BelongsTo(key, column.first); });
+bool SharedEncodings::HasReaders(std::string_view sharer, std::string_view key) const {
+  return std::ranges::any_of(readers_, [&](const auto& reader) {
+    const auto& [of, column] = reader.first;
+    return reader.second >= 2 && of == sharer && BelongsTo(key, column);
+  });
 }
 
 int SharedEncodings::Readers(std::string_view column) const {
-  const auto found = readers_.find(column);
-  return found == readers_.end() ? 0 : found->second;
+  int readers = 0;
+  for (const auto& [place, count] : readers_) readers += place.second == column ? count : 0;
+  return readers;
 }
 
 void SharedEncodings::PassDone(const PassInfo& pass) {
   for (const std::string& image : std::set<std::string>(pass.images.begin(), pass.images.end())) {
-    const auto readers = readers_.find(image);
+    const auto readers = readers_.find({SharerOf(pass), image});
     if (readers == readers_.end() || --readers->second > 0) continue;
     for (auto it = encodings_.begin(); it != encodings_.end();) {
-      if (!BelongsTo(it->first, image)) {
+      if (it->first.first != SharerOf(pass) || !BelongsTo(it->first.second, image)) {
         ++it;
         continue;
       }

@@ -25,6 +25,10 @@ enum class Sharing {
 
 Sharing SharingOf(Mode mode);
 
+// Whose encodings a pass can take: those of passes with a graph of the model's own weights; or of passes
+// without one, of the same weights.
+std::string SharerOf(const PassInfo& pass);
+
 // Encodings of pictures that several passes of a micro-batch look at. Lives as long as the micro-batch, and
 // never across two runs of the same pass. To be used on the thread of the passes.
 class SharedEncodings {
@@ -35,12 +39,14 @@ class SharedEncodings {
   SharedEncodings(const VariantInfo& variant, const std::vector<const PassInfo*>& passes, Sharing sharing,
                   StepObserver* observer = nullptr);
 
-  // The value of fn. `key` ends with the key of the picture, which says how many passes read it; where that
-  // is one, or unknown, a leaf would cost memory and save nothing: fn just runs.
-  at::Tensor Get(const std::string& key, const ForwardContext::Fn& fn);
+  // The value of fn, among those of one sharer. `key` ends with the key of the picture, which says how many
+  // passes read it; where that is one, or unknown, a leaf would cost memory and save nothing: fn just runs.
+  at::Tensor Get(const std::string& sharer, const std::string& key, const ForwardContext::Fn& fn);
 
   // Do several passes get one node of that key?
-  bool SharesNode(std::string_view key) const { return sharing_ == Sharing::kNode && HasReaders(key); }
+  bool SharesNode(std::string_view sharer, std::string_view key) const {
+    return sharing_ == Sharing::kNode && HasReaders(sharer, key);
+  }
 
   // Passes that read the column as a picture and are not done yet.
   int Readers(std::string_view column) const;
@@ -59,14 +65,16 @@ class SharedEncodings {
     at::Tensor value;
     at::Tensor leaf;  // undefined where no gradient is wanted
   };
+  using Place = std::pair<std::string, std::string>;  // sharer, and key or column
+
   at::Tensor Make(const ForwardContext::Fn& fn);
-  bool HasReaders(std::string_view key) const;  // more than one
+  bool HasReaders(std::string_view sharer, std::string_view key) const;  // more than one
   void SendBack(Encoding encoding);
 
   Sharing sharing_;
   StepObserver* observer_;
-  std::map<std::string, int, std::less<>> readers_;  // by column
-  std::map<std::string, Encoding, std::less<>> encodings_;
+  std::map<Place, int> readers_;
+  std::map<Place, Encoding> encodings_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> node_ranges_;
   int depth_ = 0;
 };
