@@ -116,24 +116,30 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
   FailWithoutWholeOne(run, std::move(paths));
 }
 
-void RotateCheckpoints(const fs::path& run, std::int64_t keep, std::set<std::int64_t> kept) {
-  const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
-  std::optional<std::int64_t> best;
+// From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
+std::optional<CheckpointEntry> BestCheckpoint(const fs::path& run) {
+  std::optional<CheckpointEntry> best;
   std::optional<MeanEvaluation> best_evaluation;
-  // From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
-  for (const CheckpointEntry& entry : entries) {
-    const CheckpointFacts facts = FactsOf(entry);
-    if (facts.keep) kept.insert(entry.step);
-    const std::optional<MeanEvaluation>& evaluation = facts.evaluated;
+  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
+    const std::optional<MeanEvaluation> evaluation = FactsOf(entry).evaluated;
     if (!evaluation) continue;
     if (best_evaluation && !evaluation->ComparesWith(*best_evaluation)) continue;
     if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
-    best = entry.step;
+    best = entry;
     best_evaluation = evaluation;
   }
+  return best;
+}
+
+void RotateCheckpoints(const fs::path& run, std::int64_t keep, std::set<std::int64_t> kept) {
+  const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
+  for (const CheckpointEntry& entry : entries) {
+    if (FactsOf(entry).keep) kept.insert(entry.step);
+  }
+  if (const auto best = BestCheckpoint(run)) kept.insert(best->step);
   const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
   for (std::size_t i = newest; i < entries.size(); ++i) {
-    if (entries[i].step != best && kept.count(entries[i].step) == 0) RemoveCheckpoint(run, entries[i]);
+    if (kept.count(entries[i].step) == 0) RemoveCheckpoint(run, entries[i]);
   }
 }
 

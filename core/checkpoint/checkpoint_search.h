@@ -21,9 +21,12 @@ enum class OnDamage { kSetAside, kSkip };
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);
 
+// Of the checkpoints whose evaluation was over the same tasks in the same stage as the newest one's that has
+// one, that with the lowest mean loss; nothing where none has any. Reads manifests alone.
+std::optional<CheckpointEntry> BestCheckpoint(const std::filesystem::path& run);
+
 // Removes committed checkpoints: all but the newest `keep`, those of these steps, those that are marked to
-// be kept and, of those whose evaluation was over the same tasks in the same stage as the newest one's, the
-// one with the lowest mean loss.
+// be kept and the best one.
 void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep, std::set<std::int64_t> kept = {});
 
 }  // namespace medley

@@ -14,6 +14,7 @@
 #include <medley/config/lora_config.h>
 #include <medley/config/optimizer_config.h>
 #include <medley/config/phases_config.h>
+#include <medley/config/references_config.h>
 #include <medley/config/task_config.h>
 
 namespace medley {
@@ -82,6 +83,7 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   OptimizerConfig optimizer;
   std::optional<PhasesConfig> phases{};  // nothing: no weights are predicted
+  ReferencesConfig references;           // by name, beside "start"
   std::map<std::string, TaskConfig> tasks;
 };
 
@@ -275,6 +277,12 @@ void Fields(Visitor& visit, RunConfig& c) {
         {.name = "phases",
          .help = "Predict parameters between steps, and jump where that gains more than the steps that "
                  "its cost would buy. Needs optimizer.average"});
+  visit(c.references,
+        {.name = "references",
+         .help = "Further weights, by the name under which passes of tasks ask them; \"start\", "
+                 "as training found them, is there without",
+         .omit_default = true,
+         .fixed = true});
   visit(c.tasks, {.name = "tasks", .help = "Settings by task; tasks that are not named get the defaults"});
 }
 

@@ -145,7 +145,7 @@ class OnePiece : public EvalContext {
   void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override {
     const Batch batch = task_.Sample(rows);
     {
-      EvalPiece piece(task_, model_, at::kCPU, batch);
+      EvalPiece piece(task_, model_, /*references=*/nullptr, at::kCPU, batch);
       fn(piece);
     }
     MicroBatch micro({.task = task_, .model = model_, .device = at::kCPU}, batch);

@@ -18,6 +18,7 @@
 #include <medley/plan/probe_rows.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/profile_key.h>
+#include <medley/run/run_references.h>
 #include <medley/update/kept_bytes.h>
 #include <medley/update/parameter_groups.h>
 
@@ -118,8 +119,11 @@ std::vector<EstimatedTask> EstimatedRun::Tasks(bool on_gpu) const {
 
 Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::int64_t ranks,
                           const Telling& tell) const {
-  MemoryLedger floor{
-      .weights = WeightBytes(model()), .optimizer = OptimizerBytes(ranks), .constants = on_gpu ? 0 : kept_};
+  MemoryLedger floor{.weights = WeightBytes(model()),
+                     .optimizer = OptimizerBytes(ranks),
+                     .references = ReferenceBytes(model(), TrainedNames(*run_, model()),
+                                                  run_->config.references, AskedReferences(*run_)),
+                     .constants = on_gpu ? 0 : kept_};
   if (ranks > 1) {  // in which gradients are added up; on a GPU where all have NCCL
     std::vector<at::Tensor> trained;
     for (const Parameter& parameter : model().parameters()) {

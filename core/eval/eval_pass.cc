@@ -11,6 +11,7 @@
 #include <medley/model/float_type.h>
 #include <medley/plugin/with_tensors.h>
 #include <medley/step/sample_rows.h>
+#include <medley/update/references.h>
 
 namespace medley {
 namespace {
@@ -40,18 +41,31 @@ void KeptEncodings::Forget(const std::string& key) {
   std::erase_if(encodings_, [&](const auto& encoding) { return encoding.first.ends_with(key); });
 }
 
-EvalPiece::EvalPiece(LoadedTask& task, const Model& model, at::Device device, const Batch& batch)
+EvalPiece::EvalPiece(LoadedTask& task, const Model& model, const References* references, at::Device device,
+                     const Batch& batch)
     : task_(task),
       model_(model),
+      references_(references),
       device_(device),
       batch_(batch.To(device)),
       images_(batch_, AtLeastFloat(FloatTypeOf(model))) {}
 
 ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& wanted) {
+  return ForwardBy(model_, encodings_, inputs, wanted);
+}
+
+ModelOutputs EvalPiece::ForwardOf(std::string_view reference, const ModelInputs& inputs,
+                                  const WantedOutputs& wanted) {
+  if (references_ == nullptr) return Forward(inputs, wanted);
+  return ForwardBy(references_->Of(reference), of_references_[std::string(reference)], inputs, wanted);
+}
+
+ModelOutputs EvalPiece::ForwardBy(const Model& model, KeptEncodings& encodings, const ModelInputs& inputs,
+                                  const WantedOutputs& wanted) {
   shapes_ = {};  // of the last forward: a piece may make many
   shapes_.HandedIn(inputs);
-  const AskedLosses asked(model_.spec(), wanted);
-  ModelOutputs outputs = model_.Forward(inputs, asked.wanted(), encodings_);
+  const AskedLosses asked(model.spec(), wanted);
+  ModelOutputs outputs = model.Forward(inputs, asked.wanted(), encodings);
   asked.AddTo(outputs, inputs);
   for (const auto& [name, output] : outputs) shapes_.Made(name, output);
   return outputs;
@@ -59,6 +73,7 @@ ModelOutputs EvalPiece::Forward(const ModelInputs& inputs, const WantedOutputs& 
 
 void EvalPiece::Carry(std::string_view name, at::Tensor value) {
   encodings_.Forget(CarryKey(name));
+  for (auto& [reference, encodings] : of_references_) encodings.Forget(CarryKey(name));
   images_.Carry(name, std::move(value));
 }
 
@@ -101,7 +116,7 @@ void PiecewiseEval::ForEachPiece(const RowRange& rows, const std::function<void(
     const Batch batch = ReadyFor(setting_.device, SampleAlone(setting_.task, piece));
     {
       const InPiece in_piece(in_piece_);
-      EvalPiece pass(setting_.task, setting_.model, setting_.device, batch);
+      EvalPiece pass(setting_.task, setting_.model, setting_.references, setting_.device, batch);
       WithTensors(
           setting_.task.plugin(), [&] { return pass.Tensors(); }, [&] { fn(pass); });
     }

@@ -12,6 +12,8 @@
 
 namespace medley {
 
+class References;  // update/references.h
+
 // Makes every encoding once and keeps it.
 class KeptEncodings : public ForwardContext {
  public:
@@ -27,8 +29,9 @@ class KeptEncodings : public ForwardContext {
 // once, however often the model looks at it. Call without grad mode, on the trainer's thread.
 class EvalPiece : public EvalPass {
  public:
-  // Keeps references to task and model; the batch is moved to the device.
-  EvalPiece(LoadedTask& task, const Model& model, at::Device device, const Batch& batch);
+  // Keeps references to task and models, of which further ones may be null; the batch is moved to the device.
+  EvalPiece(LoadedTask& task, const Model& model, const References* references, at::Device device,
+            const Batch& batch);
 
   const Batch& batch() const override { return batch_; }
   at::Tensor Constant(std::string_view name) override { return task_.Constant(name, device_); }
@@ -38,16 +41,23 @@ class EvalPiece : public EvalPass {
   void Carry(std::string_view name, at::Tensor value) override;
   at::Tensor Carried(std::string_view name) override;
   Generated Generate(const ModelInputs& prompt, const GenerateOptions& options) override;
+  ModelOutputs ForwardOf(std::string_view reference, const ModelInputs& inputs,
+                         const WantedOutputs& wanted) override;
 
   // See PassShapes; of the last forward.
   std::string Tensors() const { return shapes_.Words(batch_, images_.carries()); }
 
  private:
+  ModelOutputs ForwardBy(const Model& model, KeptEncodings& encodings, const ModelInputs& inputs,
+                         const WantedOutputs& wanted);
+
   LoadedTask& task_;
   const Model& model_;
+  const References* references_;
   at::Device device_;
   Batch batch_;
   KeptEncodings encodings_;
+  std::map<std::string, KeptEncodings, std::less<>> of_references_;
   PassImages images_;
   PassShapes shapes_;
 };
@@ -59,6 +69,7 @@ class PiecewiseEval : public EvalContext {
   struct Setting {
     LoadedTask& task;
     const Model& model;
+    const References* references;  // null: each is the model itself
     at::Device device;
     std::int64_t rows_at_once;  // of a piece, at most
     // Told which share of the rows is done, as far as is known: it falls where a task begins to go through

@@ -144,16 +144,17 @@ TaskScore ScoreInPieces(LoadedTask& task, const Execution& plan, const EvalSetti
   const KeepGenerators keep(setting.device);
   const RowRange rows{
       .seed = EvalSeed(setting.seed, task.info().name), .count = setting.rows, .split = Split::kHeldOut};
-  HeldOutLoss loss(task, setting.model, setting.device);
+  HeldOutLoss loss(task, setting.model, setting.device, setting.references);
   loss.CountText(setting.tokenizer);
   RowsDigest digest;
   ItemsOfRows items(task);
-  PiecewiseEval context({task, setting.model, setting.device, setting.rows_at_once, setting.progress}, rows,
-                        [&](const Batch& batch) {
-                          loss.Add(batch);
-                          digest.Add(batch);
-                          items.Add(batch);
-                        });
+  PiecewiseEval context(
+      {task, setting.model, setting.references, setting.device, setting.rows_at_once, setting.progress}, rows,
+      [&](const Batch& batch) {
+        loss.Add(batch);
+        digest.Add(batch);
+        items.Add(batch);
+      });
   Outcomes outcomes = task.Evaluate(context, rows);
   KeepToRanges(task, rows, outcomes);
   context.Finish();

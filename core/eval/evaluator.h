@@ -23,6 +23,7 @@ struct EvalSetting {
   std::int64_t rows_at_once = kEvalRows;            // of one forward, at most; halved until they fit
   std::function<void(double share)> progress = {};  // told which share of the rows is scored
   const Tokenizer* tokenizer = nullptr;             // of the run, which tells the bytes of text; null: none
+  const References* references = nullptr;           // null: each is the model itself
 };
 
 // Scores rows 0 .. rows-1 of the task's evaluation, on the trainer's thread. No gradient, and libtorch's

@@ -10,7 +10,7 @@
 namespace medley {
 
 void HeldOutLoss::Add(const Batch& rows) {
-  MicroBatch micro({.task = task_, .model = model_, .device = device_}, rows);
+  MicroBatch micro({.task = task_, .model = model_, .device = device_, .references = references_}, rows);
   for (const PassInfo& pass : task_.variant().passes) {
     PassRecord record;
     record.keeps_learned = counts_text_;

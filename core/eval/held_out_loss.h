@@ -22,9 +22,9 @@ namespace medley {
 // without grad mode no graph is made.
 class HeldOutLoss {
  public:
-  // Keeps the references.
-  HeldOutLoss(LoadedTask& task, const Model& model, at::Device device)
-      : task_(task), model_(model), device_(device) {}
+  // Keeps the references; further weights may be null.
+  HeldOutLoss(LoadedTask& task, const Model& model, at::Device device, const References* references = nullptr)
+      : task_(task), model_(model), device_(device), references_(references) {}
 
   // Runs the task's passes on rows of the CPU, all at once. What they throw passes.
   void Add(const Batch& rows);
@@ -50,6 +50,7 @@ class HeldOutLoss {
   LoadedTask& task_;
   const Model& model_;
   at::Device device_;
+  const References* references_;
   std::map<std::string, double> sums_;
   std::map<std::string, std::int64_t> counts_;
   bool counts_text_ = false;

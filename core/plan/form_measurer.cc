@@ -58,6 +58,7 @@ FormMeasurer::Parts FormMeasurer::PartsOf(const Run& run) {
           .device = run.device,
           .model = *run.model,
           .optimizer = *run.optimizer,
+          .references = run.references.get(),
           .host = *run.host,
           .forms = run.forms,
           .contract = *run.contract,
@@ -155,8 +156,9 @@ void FormMeasurer::MeasureFloor() {
   }
   floor.weights = ParameterBytes(parts_.model.parameters(), parts_.device);
   floor.optimizer = parts_.optimizer.StateBytes();
-  floor.workspace =
-      std::max<std::int64_t>(0, ReadMemory(parts_.device).now - constants - floor.weights - floor.optimizer);
+  floor.references = parts_.references == nullptr ? 0 : parts_.references->Bytes();
+  const std::int64_t known = constants + floor.weights + floor.optimizer + floor.references;
+  floor.workspace = std::max<std::int64_t>(0, ReadMemory(parts_.device).now - known);
   profile_.gradients = TrainedBytes(parts_.model.parameters());
 }
 

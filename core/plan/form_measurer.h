@@ -35,6 +35,7 @@ class FormMeasurer {
     at::Device device;
     const Model& model;
     const Optimizer& optimizer;
+    const References* references;  // null: no pass asks for any
     TaskHost& host;
     const FormTable& forms;
     ContractCheck& contract;

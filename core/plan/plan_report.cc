@@ -105,6 +105,7 @@ ordered_json ToJson(const Plan& plan) {
                        {"data_bytes", plan.data_bytes},
                        {"cache_bytes", plan.cache_bytes},
                        {"tasks", entries}};
+  if (plan.floor.references > 0) json["floor"]["references"] = plan.floor.references;
   if (plan.drops_tables) json["drops_tables"] = true;
   if (plan.ranks > 1) json["ranks"] = plan.ranks;
   if (plan.usual_rows > 0) json["usual_rows"] = plan.usual_rows;
@@ -118,6 +119,7 @@ Plan PlanFromJson(const ordered_json& json, const std::string& file) {
     Plan plan{.budget = CountOf(json, "budget"),
               .floor = {.weights = CountOf(floor, "weights"),
                         .optimizer = CountOf(floor, "optimizer"),
+                        .references = floor.contains("references") ? CountOf(floor, "references") : 0,
                         .workspace = CountOf(floor, "other")},
               .entries = {}};
     plan.floor.constants = CountOf(floor, "constants");
@@ -194,6 +196,7 @@ std::string PlanTable(const Plan& plan, std::size_t columns) {
       "\nThe budget of " + FormatBytes(plan.budget) + " (" + std::to_string(plan.budget) + " bytes) holds\n";
   text +=
       line("parameters", plan.floor.weights) + line("optimizer", plan.floor.optimizer) +
+      (plan.floor.references > 0 ? line("references", plan.floor.references) : "") +
       line("tables of the model and other", plan.floor.workspace) +
       line("tables of the tasks", plan.floor.constants,
            plan.drops_tables ? "beside those that are built for a draw, and dropped where others need room"

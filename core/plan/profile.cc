@@ -148,6 +148,7 @@ Profile ProfileOf(const ordered_json& json) {
   Profile profile{.key = json.at("key"),
                   .floor = {.weights = CountOf(floor, "weights"),
                             .optimizer = CountOf(floor, "optimizer"),
+                            .references = floor.contains("references") ? CountOf(floor, "references") : 0,
                             .workspace = CountOf(floor, "other")},
                   .gradients = CountOf(json, "gradients"),
                   .tasks = {}};
@@ -226,12 +227,13 @@ ordered_json ToJson(const Profile& profile) {
                           {"modes", modes}};
     if (task.cache > 0) tasks[form.text()]["cache"] = task.cache;
   }
+  ordered_json floor = {{"weights", profile.floor.weights},
+                        {"optimizer", profile.floor.optimizer},
+                        {"other", profile.floor.workspace}};
+  if (profile.floor.references > 0) floor["references"] = profile.floor.references;
   return {{"format", kProfileFormat},
           {"key", profile.key},
-          {"floor",
-           {{"weights", profile.floor.weights},
-            {"optimizer", profile.floor.optimizer},
-            {"other", profile.floor.workspace}}},
+          {"floor", floor},
           {"gradients", profile.gradients},
           {"tasks", tasks}};
 }

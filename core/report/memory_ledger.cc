@@ -11,12 +11,12 @@ struct Purpose {
 };
 
 constexpr Purpose kPurposes[] = {
-    {"parameters", &MemoryLedger::weights},  {"gradients", &MemoryLedger::gradients},
-    {"optimizer", &MemoryLedger::optimizer}, {"constants", &MemoryLedger::constants},
-    {"inputs", &MemoryLedger::inputs},       {"activations", &MemoryLedger::activations},
-    {"prefix", &MemoryLedger::prefix},       {"logits", &MemoryLedger::logits},
-    {"working", &MemoryLedger::working},     {"workspace", &MemoryLedger::workspace},
-    {"unused", &MemoryLedger::unused}};
+    {"parameters", &MemoryLedger::weights},      {"gradients", &MemoryLedger::gradients},
+    {"optimizer", &MemoryLedger::optimizer},     {"references", &MemoryLedger::references},
+    {"constants", &MemoryLedger::constants},     {"inputs", &MemoryLedger::inputs},
+    {"activations", &MemoryLedger::activations}, {"prefix", &MemoryLedger::prefix},
+    {"logits", &MemoryLedger::logits},           {"working", &MemoryLedger::working},
+    {"workspace", &MemoryLedger::workspace},     {"unused", &MemoryLedger::unused}};
 
 }  // namespace
 
@@ -37,10 +37,18 @@ std::string MemoryLedger::Words() const {
 
 nlohmann::ordered_json ToJson(const MemoryLedger& ledger,
                               const std::map<std::string, std::int64_t>& constants) {
-  return {
-      {"total", ledger.total()},           {"weights", ledger.weights},     {"gradients", ledger.gradients},
-      {"optimizer", ledger.optimizer},     {"constants", constants},        {"inputs", ledger.inputs},
-      {"activations", ledger.activations}, {"workspace", ledger.workspace}, {"unused", ledger.unused}};
+  nlohmann::ordered_json json = {{"total", ledger.total()},
+                                 {"weights", ledger.weights},
+                                 {"gradients", ledger.gradients},
+                                 {"optimizer", ledger.optimizer}};
+  if (ledger.references > 0) json["references"] = ledger.references;
+  const nlohmann::ordered_json rest = {{"constants", constants},
+                                       {"inputs", ledger.inputs},
+                                       {"activations", ledger.activations},
+                                       {"workspace", ledger.workspace},
+                                       {"unused", ledger.unused}};
+  json.update(rest);
+  return json;
 }
 
 }  // namespace medley

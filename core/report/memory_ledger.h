@@ -12,6 +12,7 @@ struct MemoryLedger {
   std::int64_t weights = 0;    // the parameters: to people "weights" is the mixture alone
   std::int64_t gradients = 0;  // that are there at the moment: fewer than a step leaves
   std::int64_t optimizer = 0;
+  std::int64_t references = 0;   // further weights that passes ask, beside those that the model has itself
   std::int64_t constants = 0;    // the tasks' tables
   std::int64_t inputs = 0;       // rows that are worked on; on the CPU also those that wait
   std::int64_t activations = 0;  // beside the next three, which only an estimate tells apart

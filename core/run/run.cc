@@ -32,6 +32,7 @@
 #include <medley/run/run_classes.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_references.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
@@ -97,8 +98,12 @@ void WarmUp(const Run& run) {
 // By shapes: before anything is allocated.
 void CheckBudget(const Run& run, const Model& shapes) {
   const KeptBytes needs = KeptBytesOf(run.config.optimizer, shapes, run.Shard());
-  CheckFixedBytes(run.budget,
-                  {.weights = WeightBytes(shapes), .gradients = needs.gradients, .optimizer = needs.state()});
+  const std::int64_t references =
+      ReferenceBytes(shapes, TrainedNames(run, shapes), run.config.references, AskedReferences(run));
+  CheckFixedBytes(run.budget, {.weights = WeightBytes(shapes),
+                               .gradients = needs.gradients,
+                               .optimizer = needs.state(),
+                               .references = references});
 }
 
 // Before anything is planned, which then counts its buffer.
@@ -238,6 +243,7 @@ void Take(TrainedRun& trained, const fs::path& checkpoint, SavedWeights kind) {
   trained.averaged =
       LoadWeights(checkpoint, trained.run->model->parameters(), {"*"}, trained.run->Adapted(), kind).averaged;
   trained.dropped = DroppedIn(checkpoint);
+  RestoreReferences(*trained.run, checkpoint.parent_path(), checkpoint);
 }
 
 void TakeNewest(TrainedRun& trained, const fs::path& directory, Console& console, SavedWeights kind) {
@@ -306,6 +312,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
                                  weights, changed);
   inputs.rules = RulesOfRun(directory, config, inputs);
   inputs.kernels = KernelsOf(directory);
+  inputs.references = ReferencesOf(directory);
   return inputs;
 }
 
@@ -342,11 +349,13 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose, weights);
   TakeKernels(*run, inputs.kernels);
+  if (purpose != Purpose::kExport) run->references = MakeReferences(*run, inputs.references);
   if (purpose != Purpose::kTrain) return run;
   run->mixer =
       std::make_unique<Mixer>(run->curriculum.MixtureOf(0), TaskSizes(inputs.checked, *run->registry), seed);
   run->contract = std::make_unique<ContractCheck>(*run->model, run->device);
-  run->executor = std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get());
+  run->executor =
+      std::make_unique<StepExecutor>(*run->model, run->device, run->contract.get(), run->references.get());
   MakeExchange(*run);
   return run;
 }

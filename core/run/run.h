@@ -33,6 +33,7 @@
 #include <medley/step/step_executor.h>
 #include <medley/text/tokenizer.h>
 #include <medley/update/optimizer.h>
+#include <medley/update/references.h>
 
 namespace medley {
 
@@ -66,6 +67,7 @@ struct Run {
   std::unique_ptr<ContractCheck> contract;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<References> references;      // also of who scores; null: no pass asks for any
   std::unique_ptr<GradientExchange> exchange;  // null: a process alone
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are
@@ -97,6 +99,7 @@ struct RunInputs {
   CheckedRun checked;
   DataRules rules = {};                        // those of a run that begins, or of the run that lies there
   std::optional<KernelVerdicts> kernels = {};  // of the run that lies there
+  std::optional<std::set<std::string>> references = {};  // likewise, their names; nothing: it begins
   MovedFiles moved = {};
 };
 // `plugins` go before the config's, which must have been confirmed; `weights`: instead of what is in the

@@ -12,6 +12,7 @@
 #include <medley/run/input_files.h>
 #include <medley/run/model_check.h>
 #include <medley/run/plugin_lock.h>
+#include <medley/run/references_check.h>
 
 namespace medley {
 namespace {
@@ -170,6 +171,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
       if (!is_known) CheckBeginning(file_now, checked.curriculum);
       checked.weights_text = file_now.text();
       CheckCurriculumFits(file_now, checked.curriculum, checked.run, model, registry, &file);
+      CheckReferences(file, checked.curriculum, checked.run, registry, !is_known);
     }
   }
   diagnostics.Throw();

@@ -12,6 +12,7 @@
 #include <medley/run/run_classes.h>
 #include <medley/run/run_kernels.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_references.h>
 #include <medley/run/run_rules.h>
 #include <medley/run/special_names.h>
 #include <medley/session/parts.h>
@@ -93,6 +94,9 @@ void SayWhatRuns(const Run& run, Console& console) {
        {RuleWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
     if (!words.empty()) console.Say(words);
   }
+  if (run.references) {
+    for (const std::string& words : run.references->Words()) console.Detail(words);
+  }
   if (optimizer.average > 0)
     console.Detail("evaluations, sheets and exports read the average of the parameters (optimizer.average)");
 }
@@ -112,6 +116,7 @@ std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   };
   std::erase(words, "");
   WarnOfMuon(run, console);
+  BeginReferences(run, console);
   return words;
 }
 
@@ -127,6 +132,7 @@ void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t ste
     run.rules->Kept();
   }
   if (run.kernels) record[kKernels] = ToJson(*run.kernels);
+  if (run.references) record[kReferences] = ReferencesRecord(run, directory.path());
   record["config"] = directory.WriteConfig(ToJson(run.config)).filename().string();
   directory.WriteRecord(std::move(record));
 }
@@ -163,6 +169,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   if (!threads.empty()) console.Warn(threads);
   for (const std::string& words : odd) console.Warn(words);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
+  if (repeated != nullptr) RestoreReferences(run, repeated->directory());
   planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
   if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   std::shared_ptr<const RunDirectory> directory;
@@ -174,6 +181,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   const fs::path& path = directory->path();
   console.LogTo(path / kConsoleLog);
   planned->admission.SaveIn(path);
+  SaveReferences(run, path);
   console.Say("the run lies in " + path.string());
   for (const std::string& words : moved) console.Say(words);
   SayWhatRuns(run, console);

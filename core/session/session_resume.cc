@@ -17,6 +17,7 @@
 #include <medley/run/data_files.h>
 #include <medley/run/rules_record.h>
 #include <medley/run/run_record.h>
+#include <medley/run/run_references.h>
 #include <medley/run/run_rules.h>
 #include <medley/session/longer_run.h>
 #include <medley/session/parts.h>
@@ -284,6 +285,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
   }
+  RequireSameReferences(read.record, path);
+  RestoreReferences(run, path);
   Admission& admission = planned->admission;
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
   admission.PlanNamed("", {.directory = path});

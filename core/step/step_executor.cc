@@ -75,8 +75,9 @@ void StepExecutor::Check(const StepLosses& losses) {
   }
 }
 
-StepExecutor::StepExecutor(const Model& model, at::Device device, DrawCheck* check)
-    : model_(model), device_(device), check_(check) {
+StepExecutor::StepExecutor(const Model& model, at::Device device, DrawCheck* check,
+                           const References* references)
+    : model_(model), device_(device), check_(check), references_(references) {
   InstallSavedVariableHooks();
 }
 
@@ -104,7 +105,8 @@ void StepExecutor::Accumulate(const std::vector<Piece>& pieces, Totals& totals, 
               .model = model_,
               .device = device_,
               .way = piece.execution->way,
-              .observer = &observer},
+              .observer = &observer,
+              .references = references_},
              roots);
     observer.DrawEnds(task);
   }

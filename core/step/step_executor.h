@@ -11,6 +11,8 @@
 
 namespace medley {
 
+class References;  // update/references.h
+
 // Runs the passes of a step's draws in their modes and leaves the gradient of
 //   sum over tasks and terms of weight * (sum of the term) / (its items in the whole step)
 // in the parameters. Every legal mode, any micro-rows and any recomputation give the same gradient, but for
@@ -32,9 +34,10 @@ class StepExecutor {
     virtual ~DrawCheck() = default;
     virtual void CheckDraws(const std::vector<Piece>& step) = 0;
   };
-  // Keeps references. Without a check, who makes it has looked at the tasks. Puts the engine with hooks in
-  // the place of libtorch's: see InstallSavedVariableHooks.
-  StepExecutor(const Model& model, at::Device device, DrawCheck* check = nullptr);
+  // Keeps references. Without a check, who makes it has looked at the tasks; without `references` each is the
+  // model itself. Puts the engine with hooks in the place of libtorch's: see InstallSavedVariableHooks.
+  StepExecutor(const Model& model, at::Device device, DrawCheck* check = nullptr,
+               const References* references = nullptr);
 
   // What losses are multiplied with before their backward, and so gradients: see LossScale.
   void ScaleLosses(double scale) { loss_scale_ = scale; }
@@ -66,6 +69,7 @@ class StepExecutor {
   const Model& model_;
   at::Device device_;
   DrawCheck* check_;
+  const References* references_;
   double loss_scale_ = 1;
 };
 

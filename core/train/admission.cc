@@ -12,6 +12,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/screen.h>
+#include <medley/run/run_references.h>
 #include <medley/run/validate.h>
 #include <medley/train/failure.h>
 #include <medley/train/rounds.h>
@@ -133,6 +134,7 @@ bool Admission::Learn(const Curriculum& curriculum) {
 void Admission::Admit(const Curriculum& curriculum) {
   std::vector<Form> added = forms_.Named(curriculum);
   std::erase_if(added, [&](const Form& form) { return admitted_.count(form.id) > 0; });
+  for (const Form& form : added) RequireReferences(run_, form);
   const auto take_all = [&] {
     for (const Form& form : added) {
       plan_.Add(form.id, run_.Configured(form));

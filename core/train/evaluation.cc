@@ -50,7 +50,8 @@ void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Prog
                                      .rows = rows,
                                      .rows_at_once = rows_at_once,
                                      .progress = progress,
-                                     .tokenizer = setting_.tokenizer});
+                                     .tokenizer = setting_.tokenizer,
+                                     .references = setting_.references});
   if (score.rows_at_once < rows_at_once)
     evaluation.warnings.push_back("evaluation of " + task + " after step " + std::to_string(step) +
                                   " ran out of memory; from now on it takes " +

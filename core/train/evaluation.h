@@ -39,9 +39,10 @@ class Evaluation {
     bool with_sheets = false;
     at::Device device;
     const Model& model;
-    const Tokenizer* tokenizer;  // null: the run has none
-    const Optimizer& optimizer;  // whose average is scored, where it keeps one
-    Prefetcher& tasks;           // which loads them
+    const Tokenizer* tokenizer;    // null: the run has none
+    const References* references;  // null: none is asked
+    const Optimizer& optimizer;    // whose average is scored, where it keeps one
+    Prefetcher& tasks;             // which loads them
     const PlanInForce& plan;
     const Mixer& mixer;
     const DataRules& rules;

@@ -23,7 +23,8 @@ MemoryWatch::MemoryWatch(const Setting& setting)
               .expected = setting.plan.expected(),
               .weights = copies_.bytes(),
               .caches = !setting.device.is_cpu()}),
-      optimizer_(setting.optimizer.StateBytes()) {
+      optimizer_(setting.optimizer.StateBytes()),
+      references_(setting.references == nullptr ? 0 : setting.references->Bytes()) {
   if (limited_) EnforceBudget(setting.budget, setting.device);
 }
 
@@ -175,11 +176,13 @@ MemoryLedger MemoryWatch::Ledger() const {
   MemoryLedger ledger{.weights = ParameterBytes(setting_.model.parameters(), setting_.device),
                       .gradients = step_.gradients,
                       .optimizer = optimizer_,
+                      .references = references_,
                       .constants = ConstantBytes(),
                       .inputs = step_.after.data + copied_rows_,
                       .unused = std::max<std::int64_t>(0, step_.after.reserved_peak - step_.after.peak)};
   const std::int64_t floor = step_.after.now;
-  ledger.workspace = std::max<std::int64_t>(0, floor - ledger.weights - ledger.optimizer - ledger.constants);
+  const std::int64_t known = ledger.weights + ledger.optimizer + ledger.references + ledger.constants;
+  ledger.workspace = std::max<std::int64_t>(0, floor - known);
   ledger.activations = 0;
   ledger.activations = step_.after.peak + step_.after.data + ledger.unused - ledger.total();
   return ledger;

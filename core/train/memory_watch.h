@@ -18,6 +18,7 @@
 #include <medley/step/step_observer.h>
 #include <medley/train/table_room.h>
 #include <medley/update/optimizer.h>
+#include <medley/update/references.h>
 
 namespace medley {
 
@@ -35,6 +36,7 @@ class MemoryWatch final : public StepObserver {
     Budget budget;  // 0 bytes: no limit
     const Model& model;
     const Optimizer& optimizer;
+    const References* references;  // null: no pass asks for any
     TaskHost& host;
     const PlanInForce& plan;
     TableRoom& tables;
@@ -105,6 +107,7 @@ class MemoryWatch final : public StepObserver {
   StepMeter meter_;
   Guard guard_;
   std::int64_t optimizer_ = 0;    // bytes
+  std::int64_t references_ = 0;   // bytes
   std::int64_t copied_rows_ = 0;  // bytes of the largest forward's rows, on a GPU
   std::set<std::string> tasks_;   // that were drawn
   std::string running_;

@@ -76,6 +76,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
                .budget = run.budget,
                .model = *run.model,
                .optimizer = *run.optimizer,
+               .references = run.references.get(),
                .host = *run.host,
                .plan = plan,
                .tables = tables_}),
@@ -425,6 +426,7 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
   try {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
     agreement_->Updated();
+    if (run_.references) run_.references->Updated(record.step, run_.config.steps);
     return std::nullopt;
   } catch (const NotFiniteError& error) {
     std::set<std::string> tasks;

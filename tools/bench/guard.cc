@@ -109,6 +109,7 @@ void Measure(Run& run, int steps) {
                                          .budget = run.budget,
                                          .model = *run.model,
                                          .optimizer = *run.optimizer,
+                                         .references = run.references.get(),
                                          .host = *run.host,
                                          .plan = plan,
                                          .tables = tables};

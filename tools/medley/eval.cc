@@ -70,7 +70,8 @@ TaskScore Score(const Run& run, const std::string& name, const HeldOut& held_out
                                .seed = held_out.seed,
                                .rows = rows,
                                .progress = progress,
-                               .tokenizer = run.tokenizer.get()});
+                               .tokenizer = run.tokenizer.get(),
+                               .references = run.references.get()});
   if (score.rows_at_once < kEvalRows)
     console.Warn(name + " ran out of memory; it was scored " + std::to_string(score.rows_at_once) +
                  " rows at a time");

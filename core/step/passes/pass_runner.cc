@@ -16,6 +16,7 @@
 #include <medley/model/forward_sizes.h>
 #include <medley/step/passes/pass_forward.h>
 #include <medley/step/passes/pass_shapes.h>
+#include <medley/update/references.h>
 
 namespace medley {
 namespace {
@@ -68,6 +69,7 @@ class RunningPass final : public PassContext {
   }
   const TaskInfo& info() const { return micro_.setting_.task.info(); }
   const VariantInfo& variant() const { return micro_.setting_.task.variant(); }
+  const Model& model() const;
   // The pass that hands it on; null where there is none.
   const PassInfo* MakerOf(std::string_view name) const;
   void CheckTensors(const ModelInputs& inputs, const WantedOutputs& wanted) const;
@@ -82,6 +84,12 @@ class RunningPass final : public PassContext {
   PassShapes shapes_;
   std::set<std::string, std::less<>> made_;  // for later passes
 };
+
+const Model& RunningPass::model() const {
+  const MicroBatch::Setting& setting = micro_.setting_;
+  const bool is_further = !pass_.reference.empty() && setting.references != nullptr;
+  return is_further ? setting.references->Of(pass_.reference) : setting.model;
+}
 
 at::Tensor RunningPass::Constant(std::string_view name) {
   std::vector<std::string> declared;
@@ -177,7 +185,7 @@ ModelOutputs RunningPass::Forward(const ModelInputs& inputs, const WantedOutputs
   CheckTensors(inputs, asked.wanted());
   Record(inputs, wanted);
   PassForward context(info().name, pass_, batch().rows(), micro_.encodings_, micro_.setting_.way.recomputed);
-  ModelOutputs outputs = micro_.setting_.model.Forward(inputs, asked.wanted(), context);
+  ModelOutputs outputs = model().Forward(inputs, asked.wanted(), context);
   record_.layers = context.layers();
   for (const std::string_view output : asked.wanted()) {
     const auto found = outputs.find(output);

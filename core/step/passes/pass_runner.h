@@ -19,6 +19,8 @@
 
 namespace medley {
 
+class References;  // update/references.h
+
 // What a pass did, for the comparison with its spec.
 struct PassRecord {
   std::uint64_t first_node = 0, end_node = 0;  // autograd sequence numbers of the nodes that it made
@@ -48,7 +50,8 @@ class MicroBatch {
     const Model& model;
     at::Device device;
     Way way = {.mode = Mode::kJoint};
-    StepObserver* observer = nullptr;  // null: nobody is told
+    StepObserver* observer = nullptr;        // null: nobody is told
+    const References* references = nullptr;  // null: each is the model itself
   };
   MicroBatch(const Setting& setting, const Batch& rows);
   ~MicroBatch();

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <medley/report/console.h>
+#include <medley/run/references_check.h>
+#include <medley/run/run.h>
+
+namespace medley {
+
+// The further weights of a run (update/references.h): which its tasks ask, where they come from, and how they
+// stay the same. What is no average lies once in RUN/references/NAME.safetensors, whose sum run.json has.
+
+inline constexpr const char* kReferences = "references";  // the folder, and the key of run.json
+
+// Those that passes of a run's named forms ask.
+std::set<std::string> AskedReferences(const Run& run);
+// By name, what the config lets train.
+std::set<std::string> TrainedNames(const Run& run, const Model& model);
+// Without values so far. `begun`: the names of those that the run has kept since it began, which an
+// InputError names where a task asks for another one. Null where there are none.
+std::unique_ptr<References> MakeReferences(const Run& run, const std::optional<std::set<std::string>>& begun);
+// An InputError where the form asks for one that the run does not keep.
+void RequireReferences(const Run& run, const Form& form);
+// What run.json says of them; none where it lacks them.
+std::set<std::string> ReferencesOf(const std::filesystem::path& directory);
+// The run begins with the weights that its model has now. An InputError where another run's are not of its
+// model, or not there.
+void BeginReferences(const Run& run, Console& console);
+// Writes those that are no averages into the run's directory.
+void SaveReferences(const Run& run, const std::filesystem::path& directory);
+// The sums of these files, by name.
+nlohmann::ordered_json ReferencesRecord(const Run& run, const std::filesystem::path& directory);
+// An InputError where a file is not what run.json says.
+void RequireSameReferences(const nlohmann::ordered_json& record, const std::filesystem::path& directory);
+// Takes them from a run's directory; with a checkpoint, of a run that is not trained, averages from that.
+// An InputError where the run keeps none of that name.
+void RestoreReferences(const Run& run, const std::filesystem::path& directory,
+                       const std::filesystem::path& checkpoint = {});
+
+}  // namespace medley
