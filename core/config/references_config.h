@@ -20,7 +20,7 @@ struct ReferenceConfig {
   double decay = 0.996;            // of an average: decay old + (1 - decay) new
   std::optional<double> to{};      // what decay goes to by the run's last step; nothing: it stays
   std::int64_t every = 1;          // steps between two of its updates
-  std::filesystem::path run;       // whose weights, "" for an average
+  std::filesystem::path run{};     // whose weights, "" for an average
   std::string weights = "newest";  // or "best"
 
   friend bool operator==(const ReferenceConfig&, const ReferenceConfig&) = default;

@@ -92,6 +92,7 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
     predictor_.emplace(Predictor::Setting{.config = run.config,
                                           .device = run.device,
                                           .model = *run.model,
+                                          .references = run.references.get(),
                                           .optimizer = *run.optimizer,
                                           .loss_scale = loss_scale_,
                                           .mixer = *run.mixer,

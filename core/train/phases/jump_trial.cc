@@ -76,7 +76,7 @@ TrialLosses JumpTrial::Run(LoadedTask& task, std::int64_t event,
     const LentWeights moved = setting_.directions.MovedAverages(displacement);
     losses.emplace_back();
     for (const std::deque<Batch>& piece : pieces) {
-      HeldOutLoss loss(task, setting_.model, setting_.device);
+      HeldOutLoss loss(task, setting_.model, setting_.device, setting_.references);
       for (const Batch& part : piece) {
         HeedInterrupt();
         loss.Add(part);

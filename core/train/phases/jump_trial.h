@@ -32,6 +32,7 @@ class JumpTrial {
     std::uint64_t seed = 0;  // of the run
     at::Device device;
     const Model& model;
+    const References* references;  // null: no pass asks for any
     Directions& directions;
     Prefetcher& tasks;
     const PlanInForce& plan;

@@ -38,6 +38,7 @@ Predictor::Predictor(const Setting& setting)
       trial_({.seed = static_cast<std::uint64_t>(setting.config.seed),
               .device = setting.device,
               .model = setting.model,
+              .references = setting.references,
               .directions = directions_,
               .tasks = setting.tasks,
               .plan = setting.plan,

@@ -51,6 +51,7 @@ class Predictor {
     const RunConfig& config;
     at::Device device;
     const Model& model;
+    const References* references;  // null: no pass asks for any
     Optimizer& optimizer;
     const LossScale& loss_scale;
     const Mixer& mixer;
