@@ -126,7 +126,7 @@ std::string FirstDifference(const Batch& one, const Batch& other) {
 }
 
 std::string WrittenTo(const Batch& before, const Batch& after) {
-  const std::string difference = FirstDifference(before, after.To(at::kCPU));
+  const std::string difference = FirstDifference(before.To(at::kCPU), after.To(at::kCPU));
   if (difference.empty()) return "";
   return "Run changed " + difference +
          " in place, which other passes, and the same one when it runs again, read too; make a new tensor "

@@ -40,7 +40,7 @@ bool FitsBeside(const Batch& one, const Batch& other) {
            });
   };
   const auto same_items = [](const RaggedColumn& a, const RaggedColumn& b) {
-    return HasSameShape(a.values, b.values);
+    return HasSameShape(a.values, b.values) && a.width == b.width && a.pad == b.pad;
   };
   return same_names(one.columns(), other.columns(), HasSameShape) &&
          same_names(one.ragged(), other.ragged(), same_items) &&
@@ -63,7 +63,12 @@ Batch JoinBatches(const std::vector<Batch>& rows) {
     const std::string& name = one.first;
     std::vector<std::int64_t> counts;
     for (const Batch& row : rows) counts.push_back(row.Ragged(name).offsets.back());
-    joined.AddRagged(name, all([&](const Batch& row) { return row.Ragged(name).values; }), counts);
+    at::Tensor values = all([&](const Batch& row) { return row.Ragged(name).values; });
+    if (const RaggedColumn& column = one.second; column.is_padded()) {
+      joined.AddPadded(name, std::move(values), counts, column.width, column.pad);
+    } else {
+      joined.AddRagged(name, std::move(values), counts);
+    }
   }
   for (const auto& one : rows.front().items()) {
     const std::string& term = one.first;

@@ -95,6 +95,11 @@ class RowsDigest {
       const at::Tensor values = column.second.contiguous();
       columns_[column.first].Add(values.const_data_ptr(), values.nbytes());
     }
+    for (const auto& [name, column] : rows.ragged()) {
+      if (has_picture || !column.is_padded()) continue;
+      const at::Tensor values = column.values.contiguous();
+      columns_[name].Add(values.const_data_ptr(), values.nbytes());
+    }
   }
   std::string Value() {
     std::string text;

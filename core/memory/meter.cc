@@ -55,7 +55,10 @@ std::int64_t BytesOf(const Batch& rows) {
   std::size_t bytes = 0;
   for (const auto& [name, column] : rows.columns()) bytes += column.nbytes();
   for (const auto& [name, items] : rows.items()) bytes += items.nbytes();
-  for (const auto& [name, column] : rows.ragged()) bytes += column.values.nbytes() + column.item_row.nbytes();
+  for (const auto& [name, column] : rows.ragged()) {
+    bytes += column.values.nbytes() + column.item_row.nbytes();
+    if (column.is_padded()) bytes += column.place.nbytes();
+  }
   return static_cast<std::int64_t>(bytes);
 }
 

@@ -72,18 +72,24 @@ void CheckItems(const LoadedTask& task, const Batch& batch) {
 }
 
 void CheckTokens(const LoadedTask& task, const Batch& batch, std::int64_t vocabulary) {
-  for (const auto& [name, column] : batch.columns()) {
+  const auto check = [&](const std::string& name, const at::Tensor& column, const auto& row_of) {
     const bool is_tokens = name == "tokens" || name.ends_with(".tokens");
-    if (!is_tokens || vocabulary == 0 || column.numel() == 0 || column.scalar_type() != at::kLong) continue;
+    if (!is_tokens || vocabulary == 0 || column.numel() == 0 || column.scalar_type() != at::kLong) return;
     const at::Tensor ids = column.reshape({column.size(0), -1});
     const at::Tensor wrong = ids.lt(0).logical_or_(ids.ge(vocabulary)).any(1);
-    if (!wrong.any().item<bool>()) continue;
-    const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
+    if (!wrong.any().item<bool>()) return;
+    const std::int64_t place = wrong.to(at::kLong).argmax().item<std::int64_t>();
     throw Error("task '" + task.info().name + "': the column '" + name + "' has in " +
-                task.NameRow(batch.rows(), batch.rows().begin + row) + " ids from " +
-                std::to_string(column[row].min().item<std::int64_t>()) + " to " +
-                std::to_string(column[row].max().item<std::int64_t>()) + ", expected 0 to " +
+                task.NameRow(batch.rows(), batch.rows().begin + row_of(place)) + " ids from " +
+                std::to_string(column[place].min().item<std::int64_t>()) + " to " +
+                std::to_string(column[place].max().item<std::int64_t>()) + ", expected 0 to " +
                 std::to_string(vocabulary - 1) + "; take them from the tokenizer");
+  };
+  for (const auto& [name, column] : batch.columns())
+    check(name, column, [](std::int64_t row) { return row; });
+  for (const auto& [name, column] : batch.ragged()) {
+    if (!column.is_padded()) continue;
+    check(name, column.values, [&](std::int64_t item) { return column.item_row[item].item<std::int64_t>(); });
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/sub.h>
 
@@ -35,6 +36,8 @@ RaggedColumn SliceRagged(const RaggedColumn& column, std::int64_t begin, std::in
   const std::int64_t first = column.offsets[begin];
   const std::int64_t items = column.offsets[begin + count] - first;
   slice.values = column.values.narrow(0, first, items);
+  if (column.is_padded()) slice.place = column.place.narrow(0, first, items);
+  slice.width = column.width, slice.pad = column.pad;
   slice.offsets.assign(column.offsets.begin() + begin, column.offsets.begin() + begin + count + 1);
   for (std::int64_t& offset : slice.offsets) offset -= first;
   slice.item_row = RoomBeside(column.item_row, items);
@@ -53,9 +56,29 @@ RaggedColumn TakeRagged(const RaggedColumn& column, const std::vector<std::int64
     item_row.resize(items.size(), static_cast<std::int64_t>(i));
     taken.offsets.push_back(static_cast<std::int64_t>(items.size()));
   }
-  taken.values = column.values.index_select(0, IntTensor(items).to(column.values.device()));
+  const at::Tensor index = IntTensor(items).to(column.values.device());
+  taken.values = column.values.index_select(0, index);
+  if (column.is_padded()) taken.place = column.place.index_select(0, index);
+  taken.width = column.width, taken.pad = column.pad;
   taken.item_row = IntTensor(item_row).to(column.item_row.device());
   return taken;
+}
+
+// What models compute a pad more for is little beside what a width that is a multiple saves them.
+constexpr std::int64_t kWidthStep = 16;
+
+// [rows, width] of the items. From numbers that the host knows: nobody waits for a GPU.
+at::Tensor Padded(const RaggedColumn& column) {
+  std::int64_t longest = 1;
+  for (std::size_t row = 0; row + 1 < column.offsets.size(); ++row)
+    longest = std::max(longest, column.offsets[row + 1] - column.offsets[row]);
+  const std::int64_t rows = std::ssize(column.offsets) - 1;
+  const std::int64_t width = std::min(column.width, (longest + kWidthStep - 1) / kWidthStep * kWidthStep);
+  const at::Tensor padded =
+      at::full({rows * width}, column.pad, at::TensorOptions(at::kLong).device(column.values.device()));
+  if (column.values.numel() > 0)
+    padded.index_copy_(0, column.item_row.mul(width).add_(column.place), column.values);
+  return padded.view({rows, width});
 }
 
 bool IsIntegers(const at::Tensor& tensor) { return tensor.dim() == 1 && tensor.scalar_type() == at::kLong; }
@@ -133,6 +156,36 @@ void Batch::AddRagged(std::string name, at::Tensor values, const std::vector<std
   ragged_.emplace(std::move(name), std::move(column));
 }
 
+void Batch::AddPadded(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row,
+                      std::int64_t width, std::int64_t pad) {
+  std::vector<std::int64_t> values, counts;
+  for (const std::vector<std::int64_t>& of_row : values_by_row) {
+    values.insert(values.end(), of_row.begin(), of_row.end());
+    counts.push_back(std::ssize(of_row));
+  }
+  AddPadded(std::move(name), IntTensor(values), counts, width, pad);
+}
+
+void Batch::AddPadded(std::string name, at::Tensor values, const std::vector<std::int64_t>& counts,
+                      std::int64_t width, std::int64_t pad) {
+  if (width < 1) throw Error("padded column '" + name + "': expected a width of 1 or more");
+  std::vector<std::int64_t> places;
+  for (std::size_t row = 0; row < counts.size(); ++row) {
+    if (counts[row] > width) {
+      throw Error("padded column '" + name + "' has " + std::to_string(counts[row]) + " items in row " +
+                  std::to_string(rows_.begin + static_cast<std::int64_t>(row)) + ", its width is " +
+                  std::to_string(width));
+    }
+    for (std::int64_t place = 0; place < counts[row]; ++place) places.push_back(place);
+  }
+  if (values.defined() && !IsIntegers(values))
+    throw Error("padded column '" + name + "' must have integers, [items] int64");
+  AddRagged(name, std::move(values), counts);
+  RaggedColumn& column = ragged_.find(name)->second;
+  column.place = IntTensor(places);
+  column.width = width, column.pad = pad;
+}
+
 void Batch::SetItems(std::string term, at::Tensor items) {
   if (!items.defined() || items.dim() != 1 || items.size(0) != size() || items.scalar_type() != at::kLong ||
       !items.device().is_cpu()) {
@@ -151,6 +204,9 @@ void Batch::CountEach(std::string term) {
 const at::Tensor& Batch::Column(std::string_view name) const {
   const auto found = columns_.find(name);
   if (found != columns_.end()) return found->second;
+  if (const auto ragged = ragged_.find(name); ragged != ragged_.end() && ragged->second.is_padded())
+    throw Error("the column '" + std::string(name) +
+                "' is padded where the batch is moved: ask for it behind To(device), or for Ragged here");
   throw Error("the batch has no column '" + std::string(name) + "'; its columns: " + Listed(columns_));
 }
 
@@ -218,7 +274,12 @@ Batch Batch::Moved(const Move& move) const {
   Batch moved(rows_);
   for (const auto& [name, column] : columns_) moved.columns_.emplace(name, move(column));
   for (const auto& [name, column] : ragged_) {
-    moved.ragged_.emplace(name, RaggedColumn{move(column.values), column.offsets, move(column.item_row)});
+    moved.ragged_.emplace(name, RaggedColumn{.values = move(column.values),
+                                             .offsets = column.offsets,
+                                             .item_row = move(column.item_row),
+                                             .place = column.is_padded() ? move(column.place) : at::Tensor(),
+                                             .width = column.width,
+                                             .pad = column.pad});
   }
   moved.items_ = items_;  // counted on the host
   return moved;
@@ -226,7 +287,13 @@ Batch Batch::Moved(const Move& move) const {
 
 Batch Batch::To(at::Device device) const {
   const auto copy = [&](const at::Tensor& t) { return t.to(device, /*non_blocking=*/device.is_cuda()); };
-  return device.is_cpu() ? Moved(copy) : Moved(CopyTogether(copy));
+  Batch moved = device.is_cpu() ? Moved(copy) : Moved(CopyTogether(copy));
+  std::erase_if(moved.ragged_, [&](const auto& ragged) {
+    const auto& [name, column] = ragged;
+    if (column.is_padded()) moved.columns_.emplace(name, Padded(column));
+    return column.is_padded();
+  });
+  return moved;
 }
 
 Batch Batch::InDouble() const {
@@ -248,9 +315,12 @@ Batch Batch::Packed() const {
   }
   for (auto& [name, column] : packed.ragged_) {
     if (!IsIntegers(column.values)) continue;
-    const at::Tensor block = at::stack({column.values, column.item_row}, 1);
+    std::vector<at::Tensor> of_items{column.values, column.item_row};
+    if (column.is_padded()) of_items.push_back(column.place);
+    const at::Tensor block = at::stack(of_items, 1);
     column.values = block.select(1, 0);
     column.item_row = block.select(1, 1);
+    if (column.is_padded()) column.place = block.select(1, 2);
   }
   return packed;
 }

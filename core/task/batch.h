@@ -16,6 +16,12 @@ struct RaggedColumn {
   at::Tensor values;                  // [items, ...]
   std::vector<std::int64_t> offsets;  // rows + 1, on the host
   at::Tensor item_row;                // [items] int64: the row of each item, counted from the slice's first
+  // Of a padded column (Batch::AddPadded), else 0 and undefined: the place of each item in its row, [items]
+  // int64, the most items of a row, and what stands behind them.
+  at::Tensor place{};
+  std::int64_t width = 0, pad = 0;
+
+  bool is_padded() const { return width > 0; }
 };
 
 // Copies a tensor from the host to where the model is; from page-locked memory while a GPU computes on.
@@ -36,6 +42,14 @@ class Batch {
   // Any tensor: `values` [items, ...] of the first row, then of the second, and so on; `counts`: items of
   // each.
   void AddRagged(std::string name, at::Tensor values, const std::vector<std::int64_t>& counts);
+  // Integers of each row, at most `width`: ragged on the host, and where the batch is moved the column
+  // [rows, longest of the slice, up to a multiple of 16 or `width`], with `pad` behind them. A row asked for
+  // as long as can be (RowRange::longest) must have `width` of them: memory is planned by such rows.
+  void AddPadded(std::string name, const std::vector<std::vector<std::int64_t>>& values_by_row,
+                 std::int64_t width, std::int64_t pad);
+  // The same of `values` [items] int64 of the first row, then of the second, and so on; `counts`: of each.
+  void AddPadded(std::string name, at::Tensor values, const std::vector<std::int64_t>& counts,
+                 std::int64_t width, std::int64_t pad);
   // How many items of a term each row has; counts must be known before any forward. [rows] int64, on the
   // host.
   void SetItems(std::string term, at::Tensor items);
@@ -58,6 +72,7 @@ class Batch {
   // Copies of these rows in this order, each as often as it is named; they are numbered from this batch's
   // first on.
   Batch Take(const std::vector<std::int64_t>& rows) const;
+  // Padded columns become columns.
   Batch To(at::Device device) const;
   // The same with floats as float64: for who looks closer than a float tells.
   Batch InDouble() const;

@@ -1,6 +1,9 @@
 #include <ATen/EmptyTensor.h>
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+
 #include <medley/base/error.h>
 #include <medley/task/batch.h>
 
@@ -157,6 +160,95 @@ TEST(Batch, ARaggedColumnHoldsAnyTensor) {
   EXPECT_THROW(batch.AddRagged("rows", clips, {2, 2}), Error);
   EXPECT_THROW(batch.AddRagged("negative", clips, {5, -1, 0}), Error);
   EXPECT_THROW(batch.AddRagged("undefined", at::Tensor(), {0, 0, 0}), Error);
+}
+
+// Rows of 0 to 40 numbers, of which each names its row and place; `width` 40.
+Batch MakePadded(std::int64_t first, std::int64_t count) {
+  Batch batch(RowRange{9, first, count});
+  std::vector<std::vector<std::int64_t>> rows(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = first + i, items = row % 7 == 0 ? 0 : row % 7 == 6 ? 40 : row % 7 * 5;
+    for (std::int64_t place = 0; place < items; ++place)
+      rows[static_cast<std::size_t>(i)].push_back(row * 100 + place);
+  }
+  batch.AddPadded("tokens", rows, 40, -1);
+  return batch;
+}
+
+// The slow way to the same column.
+at::Tensor PaddedByHand(const Batch& on_host, std::int64_t width) {
+  const RaggedColumn& column = on_host.Ragged("tokens");
+  at::Tensor padded = at::full({on_host.size(), width}, -1, at::kLong);
+  for (std::int64_t row = 0; row < on_host.size(); ++row) {
+    const std::int64_t begin = column.offsets[static_cast<std::size_t>(row)];
+    for (std::int64_t i = begin; i < column.offsets[static_cast<std::size_t>(row) + 1]; ++i)
+      padded[row][i - begin] = column.values[i];
+  }
+  return padded;
+}
+
+std::int64_t WidthByHand(const Batch& on_host) {
+  const std::vector<std::int64_t>& offsets = on_host.Ragged("tokens").offsets;
+  std::int64_t longest = 1;
+  for (std::size_t row = 0; row + 1 < offsets.size(); ++row)
+    longest = std::max(longest, offsets[row + 1] - offsets[row]);
+  return std::min<std::int64_t>(40, longest <= 16 ? 16 : longest <= 32 ? 32 : 48);
+}
+
+TEST(Batch, APaddedColumnIsAsWideAsTheLongestRowOfTheSliceThatIsMoved) {
+  const Batch whole = MakePadded(100, 23);
+  for (std::int64_t begin = 0; begin <= 23; ++begin) {
+    for (std::int64_t count = 0; begin + count <= 23; ++count) {
+      const Batch slice = whole.Slice(begin, count);
+      const at::Tensor column = slice.To(at::kCPU).Column("tokens");
+      EXPECT_TRUE(column.equal(PaddedByHand(MakePadded(100 + begin, count), WidthByHand(slice)))) << begin;
+    }
+  }
+}
+
+TEST(Batch, APaddedColumnStaysOneThroughSlicesTakesAndBlocks) {
+  const Batch whole = MakePadded(0, 20);
+  const at::Tensor expected = PaddedByHand(MakePadded(5, 6), 40);
+  EXPECT_TRUE(whole.Slice(3, 15).Slice(2, 6).To(at::kCPU).Column("tokens").equal(expected));
+  EXPECT_TRUE(whole.Packed().Slice(3, 15).Slice(2, 6).To(at::kCPU).Column("tokens").equal(expected));
+  EXPECT_TRUE(whole.InDouble().Slice(5, 6).To(at::kCPU).InDouble().Column("tokens").equal(expected));
+  EXPECT_TRUE(whole.Take({5, 6, 7, 8, 9, 10}).To(at::kCPU).Column("tokens").equal(expected));
+  // Rows taken twice, the shortest among them, and what is moved is moved again and sliced.
+  const Batch taken = whole.Take({7, 1, 1}).To(at::kCPU);
+  EXPECT_EQ(taken.Column("tokens").sizes(), (at::IntArrayRef{3, 16}));
+  EXPECT_TRUE(taken.Column("tokens")[1].equal(taken.Column("tokens")[2]));
+  EXPECT_TRUE(taken.To(at::kCPU).Slice(1, 1).Column("tokens").equal(taken.Column("tokens").narrow(0, 1, 1)));
+  EXPECT_EQ(whole.Packed().Slice(3, 4).To(at::kMeta).Column("tokens").sizes(), (at::IntArrayRef{4, 40}));
+  EXPECT_EQ(whole.Slice(0, 0).To(at::kCPU).Column("tokens").sizes(), (at::IntArrayRef{0, 16}));
+}
+
+TEST(Batch, APaddedColumnIsNarrowerThanAMultipleWhereItsWidthIs) {
+  Batch batch(RowRange{9, 4, 2});
+  batch.AddPadded("tokens", {{1, 2}, {}}, 5, 0);
+  EXPECT_TRUE(batch.To(at::kCPU).Column("tokens").equal(
+      at::cat({at::arange(1, 3), at::zeros({8}, at::kLong)}).view({2, 5})));
+}
+
+TEST(Batch, MistakesWithPaddedColumnsAreErrors) {
+  Batch batch(RowRange{9, 4, 2});
+  const auto words_of = [&](const auto& fn) -> std::string {
+    try {
+      fn();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(words_of([&] {
+              batch.AddPadded("tokens", {{1}, {1, 2, 3}}, 2, 0);
+            }),
+            "padded column 'tokens' has 3 items in row 5, its width is 2");
+  EXPECT_THROW(batch.AddPadded("tokens", {{1}, {2}}, 0, 0), Error);
+  EXPECT_THROW(batch.AddPadded("tokens", {{1}}, 2, 0), Error);
+  EXPECT_THROW(batch.AddPadded("tokens", at::zeros({2}), {1, 1}, 2, 0), Error);
+  batch.AddPadded("tokens", {{1}, {2}}, 2, 0);
+  EXPECT_THROW(batch.AddPadded("tokens", {{1}, {2}}, 2, 0), Error);
+  EXPECT_NE(words_of([&] { batch.Column("tokens"); }).find("behind To(device)"), std::string::npos);
 }
 
 TEST(Batch, MistakesAreErrorsThatNameTheColumn) {

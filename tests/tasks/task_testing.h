@@ -92,8 +92,10 @@ using Carries = std::map<std::string, at::Tensor, std::less<>>;
 class FakePass final : public EvalPass {
  public:
   // Passes that see each other's carries are given the same `carries`.
-  FakePass(const TaskUnderTest& under_test, Batch batch, Carries* carries = nullptr)
-      : test_(under_test), batch_(std::move(batch)), carries_(carries != nullptr ? carries : &own_carries_) {}
+  FakePass(const TaskUnderTest& under_test, const Batch& batch, Carries* carries = nullptr)
+      : test_(under_test),
+        batch_(batch.To(at::kCPU)),
+        carries_(carries != nullptr ? carries : &own_carries_) {}
 
   const Batch& batch() const override { return batch_; }
   at::Tensor Constant(std::string_view name) override {
