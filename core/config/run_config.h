@@ -57,6 +57,7 @@ struct RunConfig {
   std::string device = "cpu";         // "cpu" or "cuda"
   // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
   std::map<std::string, std::string, std::less<>> special_tokens;
+  std::string chat;  // how conversations become text; "": plain, where a task does not say
   std::vector<std::string> allow_missing;     // patterns of parameters that published weights may lack
   std::vector<std::string> allow_unexpected;  // patterns of tensors that they may have beside
   std::int64_t allow_new_rows = 0;            // how many tokens may be new to them, beside medley's own
@@ -150,6 +151,12 @@ void Fields(Visitor& visit, RunConfig& c) {
              "What medley's special tokens are called in a tokenizer.json. Not given: medley's own name, or "
              "that of Qwen or Llama 3; what the vocabulary lacks gets the next free id",
          .omit_default = true});
+  visit(c.chat,
+        {.name = "chat",
+         .help = "The chat format: what stands around the words of conversations, for tasks whose option "
+                 "chat is not given. Not given: plain, which any vocabulary can write",
+         .omit_default = true,
+         .allowed = {"plain", "chatml", "qwen3", "llama3", "gemma"}});
   visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
   visit(c.control_text, {.name = "control_text",
                          .help = "A text file with one item a line; for a model that needs one",
