@@ -132,7 +132,9 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
       .control_text = model.info.control_text ? &context_.control_text : nullptr,
       .rules = context_.rules,
       .task = info.name,
-      .classes = std::move(classes)};
+      .classes = std::move(classes),
+      .chat = context_.chat,
+      .chat_template = context_.chat_template};
   entry.context = std::make_unique<TaskContext>(surroundings, variant->name, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();

@@ -2,6 +2,7 @@
 
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
+#include <medley/text/chat_format.h>
 
 namespace medley {
 
@@ -70,6 +71,19 @@ HeldOutItems TaskContext::HeldOut(std::string_view option, std::string_view by_p
           .files = files,
           .by_place = by_place.empty() ? surroundings_.task : std::string(by_place),
           .rules = surroundings_.rules};
+}
+
+ChatStrings TaskContext::Chat(std::string_view option) const {
+  const std::string& asked = Word(option);
+  if (!asked.empty()) return BuiltInChatFormat(asked);
+  if (!surroundings_.chat.empty()) return BuiltInChatFormat(surroundings_.chat);
+  if (!surroundings_.chat_template.empty())
+    Say(surroundings_.chat_template +
+        " has a chat template, and nobody chose a chat format, so conversations are written as 'plain', "
+        "which "
+        "is not what these weights know; set the key chat, such as \"chat\": \"chatml\", or \"plain\" where "
+        "that is meant");
+  return BuiltInChatFormat("plain");
 }
 
 bool TaskContext::NamesAreText() const {

@@ -24,7 +24,8 @@
 
 namespace medley {
 
-class ItemStream;  // data/item_stream.h
+class ItemStream;    // data/item_stream.h
+struct ChatStrings;  // text/chat_format.h
 
 // What a task of a run has around it: what its model declares, of the rest nothing.
 struct TaskSurroundings {
@@ -35,6 +36,8 @@ struct TaskSurroundings {
   DataRules* rules = nullptr;          // null: nobody keeps them, as they are when a run begins
   std::string task{};                  // its own name
   std::vector<std::string> classes{};  // see TaskContext
+  std::string chat{};                  // the run's chat format; "": nobody chose one
+  std::string chat_template{};         // a file with the template of what it begins from; "": there is none
 };
 
 // What a config set the options of a task's spec to.
@@ -75,6 +78,10 @@ class TaskContext : public TaskOptions {
   // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had
   // before, where that was not the task's: runs that began then hold out as they did.
   HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
+  // The chat format that the option names, else the run's, else plain: for ChatFormat. Where nobody chose one
+  // and the weights or the vocabulary come with a template, the user is told. InputError where there is none
+  // of that name.
+  ChatStrings Chat(std::string_view option) const;
   // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
   bool NamesAreText() const;
   // What a user should know of what the task found in its files, once: the session says it when the run
