@@ -12,6 +12,7 @@
 #include <medley/base/error.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
+#include <medley/base/terminal.h>
 #include <medley/eval/pictures.h>
 #include <medley/plugin/loaded_task.h>
 #include <medley/report/sheet.h>
@@ -103,20 +104,40 @@ const ModelInput* Find(const ModelInputs& inputs, std::string_view name) {
   return found == inputs.end() ? nullptr : &*found;
 }
 
-// One row of tokens as text, what is learned in [brackets].
-std::string RowText(const Tokenizer& tokenizer, const at::Tensor& tokens, std::int64_t length,
-                    const std::set<std::int64_t>& learned) {
+// What is learned: in green on a terminal, in [brackets] elsewhere.
+void PrintLearned(const std::string& text) {
+  static const bool in_colour = IsTerminal(stdout);
+  if (!in_colour) {
+    std::cout << '[' << text << ']';
+    return;
+  }
+  // Past std::cout, which shows codes as text.
+  const auto put = [](const char* code) {
+    std::cout.flush();
+    std::fputs(code, stdout);
+    std::fflush(stdout);
+  };
+  put("\x1b[32m");
+  std::cout << text;
+  put("\x1b[0m");
+}
+
+// One row of tokens as text, what is learned marked.
+void PrintRow(const Tokenizer& tokenizer, const at::Tensor& tokens, std::int64_t length,
+              const std::set<std::int64_t>& learned) {
   const auto* ids = tokens.const_data_ptr<std::int64_t>();
-  std::string text;
   for (std::int64_t begin = 0; begin < length;) {
     const bool is_learned = learned.count(begin) != 0;
     std::int64_t end = begin;
     while (end < length && (learned.count(end) != 0) == is_learned) ++end;
     const std::string part = Printable(tokenizer.Decode(std::vector<std::int64_t>(ids + begin, ids + end)));
-    text += is_learned ? "[" + part + "]" : part;
+    if (is_learned) {
+      PrintLearned(part);
+    } else {
+      std::cout << part;
+    }
     begin = end;
   }
-  return text;
 }
 
 void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
@@ -135,8 +156,9 @@ void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
   }
   for (std::int64_t row = 0; row < tokens.size(0); ++row) {
     const std::int64_t length = lengths == nullptr ? width : lengths->tensor[row].item<std::int64_t>();
-    std::cout << "  " << row + 1 << ": "
-              << RowText(tokenizer, tokens[row], length, learned[static_cast<std::size_t>(row)]) << '\n';
+    std::cout << "  " << row + 1 << ": ";
+    PrintRow(tokenizer, tokens[row], length, learned[static_cast<std::size_t>(row)]);
+    std::cout << '\n';
   }
 }
 
@@ -216,7 +238,7 @@ RunInputs WithoutConfig(const std::string& task, const fs::path& scratch, const 
 int RunSample(int argc, char** argv) {
   CLI::App app(
       "Looks at a task's examples before training it: what each pass shows to the model, with what is "
-      "learned in [brackets], and a sheet of the pictures.",
+      "learned in colour on a terminal and in [brackets] elsewhere, and a sheet of the pictures.",
       "medley sample");
   std::string task_name, variant;
   fs::path config;
@@ -248,7 +270,7 @@ int RunSample(int argc, char** argv) {
   const auto run = BuildRun(std::move(inputs), Purpose::kSample);
   LoadedTask& task = run->host->Get(run->forms.Own(task_name));
   const auto seed = TaskSeed(static_cast<std::uint64_t>(run->config.seed), task_name);
-  const Batch batch = task.Sample({seed, 0, rows});
+  const Batch batch = task.Sample({seed, 0, rows}).To(at::kCPU);  // as a pass sees it
   RecordingPass pass(task, batch);
   for (const PassInfo& info : task.variant().passes)
     PrintPass(run->tokenizer.get(), info, pass.Record(info.name));
