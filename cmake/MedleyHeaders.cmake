@@ -24,9 +24,11 @@ set(_medley_public
   model/parameter_set.h
   task/drawings.h
   task/drivers/carry_task.h
+  task/drivers/chat_task.h
   task/drivers/classify_task.h
   task/drivers/labels.h
   task/drivers/picture_task.h
+  task/drivers/preference_task.h
   task/drivers/question_task.h
   task/drivers/regress_task.h
   task/drivers/reply_task.h

@@ -7,7 +7,7 @@ namespace medley::tasks {
 namespace {
 
 TEST(KitTasks, AreWhatTheirSpecsDeclare) {
-  EXPECT_EQ(AllTasks().size(), 6U);
+  EXPECT_EQ(AllTasks().size(), 8U);
   for (const TaskClass& any : AllTasks()) {
     ExpectConstantsAsDeclared(*any.spec);
     for (const VariantInfo& variant : any.spec->variants) {

@@ -22,7 +22,8 @@ TEST(KitLines, StayAsFewAsWasPromised) {
   const std::map<std::string, std::ptrdiff_t> most{
       {"plugins/minimal/minimal.cc", 25},   {"plugins/picture/picture.cc", 50},
       {"tests/kit/plugins/strings.cc", 40}, {"tests/kit/plugins/discs.cc", 60},
-      {"tests/kit/plugins/carried.cc", 60}, {"tests/kit/plugins/lines.cc", 40}};
+      {"tests/kit/plugins/carried.cc", 60}, {"tests/kit/plugins/lines.cc", 40},
+      {"tests/kit/plugins/talk.cc", 20},    {"tests/kit/plugins/pairs.cc", 22}};
   for (const auto& [path, lines] : most) EXPECT_LE(LinesOf(path, /*with_blank=*/true), lines) << path;
   // What an author outside needed 34, 102 and 108 lines for.
   const std::map<std::string, std::ptrdiff_t> most_of_authors{

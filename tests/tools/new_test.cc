@@ -26,7 +26,8 @@ class NewTest : public test::InstalledTest {
   }
 };
 
-const std::vector<std::string> kKinds = {"reply", "question", "picture", "classify", "regress", "model"};
+const std::vector<std::string> kKinds = {"reply",   "chat",     "preference", "question",
+                                         "picture", "classify", "regress",    "model"};
 
 // All as one project, and a slice of them by another compiler. The program of a test is the same in all
 // kinds, so it is built once; beside it each plugin's .check, which tries the same.

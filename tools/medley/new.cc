@@ -75,9 +75,9 @@ void RequireName(const std::string& name) {
         "'" + Printable(name) +
         "' is no name of a task: expected 1 to 60 characters of a-z, 0-9 and _, the first a letter");
   static const std::set<std::string> kTaken = {
-      "all",           "carry_task",    "classify_task", "clean",      "help",
-      "install",       "medley",        "mlp_model",     "package",    "picture_task",
-      "question_task", "rebuild_cache", "regress_task",  "reply_task", "test"};
+      "all",           "carry_task",    "chat_task",    "classify_task", "clean",        "help",
+      "install",       "medley",        "mlp_model",    "package",       "picture_task", "preference_task",
+      "question_task", "rebuild_cache", "regress_task", "reply_task",    "test"};
   if (kTaken.count(name) > 0)
     throw InputError("'" + name + "' is taken by CMake or medley; choose another name, such as my_" + name);
 }
@@ -106,10 +106,12 @@ int RunNew(int argc, char** argv) {
   std::string name, kind = "reply";
   NewFolderOption folder;
   app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
-  app.add_option(
-         "--kind", kind,
-         "reply: a reply to a prompt; question: about a picture; picture: draws one; classify: a class of a "
-         "tensor; regress: numbers of one; model: with a model of your own")
+  app.add_option("--kind", kind,
+                 "reply: a reply to a prompt; chat: conversations; preference: the better of two replies; "
+                 "question: about "
+                 "a picture; picture: draws one; classify: a class of a tensor; regress: numbers of one; "
+                 "model: with a "
+                 "model of your own")
       ->check(CLI::IsMember(kinds))
       ->capture_default_str();
   folder.AddTo(app, "--dir", "the folder to make (default: NAME here)");

@@ -1,0 +1,165 @@
+#include <medley/task/drivers/chat_task.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <medley/base/error.h>
+#include <medley/data/item_stream.h>
+#include <medley/task/losses.h>
+#include <medley/task/text_rows.h>
+
+namespace medley {
+namespace {
+
+constexpr std::int64_t kSaidRows = 4096, kCountedRows = 256;
+constexpr std::int64_t kMostNew = 128;                       // tokens of a reply that the sheet shows
+constexpr std::int64_t kMostLogits = std::int64_t{1} << 25;  // of a forward of an evaluation: 128 MiB
+
+// Rows of the batch, as many as have at most so many learned tokens, or one.
+template <typename Fn>
+void ForEachPart(const Batch& batch, std::int64_t most_items, const Fn& fn) {
+  const std::vector<std::int64_t>& offsets = batch.Ragged("learned").offsets;
+  for (std::int64_t begin = 0; begin < batch.size();) {
+    std::int64_t end = begin + 1;
+    const auto items = [&](std::int64_t to) {
+      return offsets[static_cast<std::size_t>(to)] - offsets[static_cast<std::size_t>(begin)];
+    };
+    while (end < batch.size() && items(end + 1) <= most_items) ++end;
+    fn(batch.Slice(begin, end - begin));
+    begin = end;
+  }
+}
+
+// The turn that a sheet asks for: the last one learned that answers a user; the conversation's size where
+// none does.
+std::size_t AskedTurn(const Conversation& conversation) {
+  for (std::size_t i = conversation.size(); i > 1; --i) {
+    if (conversation[i - 1].learned && conversation[i - 2].role == "user") return i - 1;
+  }
+  return conversation.size();
+}
+
+}  // namespace
+
+ChatTask::ChatTask(const TaskContext& context) : tokenizer_(context.tokenizer()), rows_(context) {}
+
+ChatTokens ChatTask::TokensOf(Row& row) const {
+  try {
+    return rows_.Tokens(Draw(row), row.longest());
+  } catch (const InputError& error) {
+    throw InputError("row " + std::to_string(row.number) + ": " + error.what());
+  }
+}
+
+Batch ChatTask::Sample(const RowRange& rows) const {
+  std::vector<ChatTokens> drawn;
+  ForEachRow(rows, [&](Row& row) { drawn.push_back(TokensOf(row)); });
+  Batch batch(rows);
+  rows_.AddTo(batch, "", drawn);
+  batch.SetItems("reply", LearnedItems(drawn));
+  return batch;
+}
+
+Sums ChatTask::Run(std::string_view, PassContext& context) const {
+  const ModelOutputs outputs = context.Forward(ChatRows::Inputs(context.batch(), ""), {"losses"});
+  return {{"reply", SumLosses(outputs.at("losses"))}};
+}
+
+std::optional<std::int64_t> ChatTask::MostFrequent() const {
+  const ItemStream* items = Items();
+  if (items == nullptr) return std::nullopt;
+  std::map<std::int64_t, std::int64_t> times;
+  ForEachRow({.count = std::min(kCountedRows, items->size(Split::kTraining))}, [&](Row& row) {
+    const ChatTokens tokens = TokensOf(row);
+    for (const std::int64_t place : tokens.learned) ++times[tokens.ids[static_cast<std::size_t>(place)]];
+  });
+  const auto rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::ranges::max_element(times, rarer)->first;
+}
+
+void ChatTask::Judge(EvalPass& piece, std::optional<std::int64_t> frequent, Outcomes& outcomes) const {
+  const std::int64_t most_items =
+      std::max<std::int64_t>(kMostLogits / std::max<std::int64_t>(tokenizer_.size(), 1), 1);
+  ForEachPart(piece.batch(), most_items, [&](const Batch& part) {
+    const ModelInputs inputs = ChatRows::Inputs(part, "");
+    const ModelOutputs outputs = piece.Forward(inputs, {"logits"});
+    const std::vector<std::int64_t> said = HostValues(outputs.at("logits").argmax(1));
+    const std::vector<std::int64_t> right =
+        HostValues(part.Column("tokens").flatten().index_select(0, inputs.back().tensor));
+    const std::vector<std::int64_t>& offsets = part.Ragged("learned").offsets;
+    for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+      double is_right = 0, is_frequent = 0;
+      for (auto i = static_cast<std::size_t>(offsets[row]); i < static_cast<std::size_t>(offsets[row + 1]);
+           ++i) {
+        is_right += said[i] == right[i] ? 1 : 0;
+        is_frequent += frequent == right[i] ? 1 : 0;
+      }
+      const auto items = static_cast<double>(offsets[row + 1] - offsets[row]);
+      outcomes.score.push_back(is_right / items);
+      if (frequent) outcomes.trivial["most frequent token"].push_back(is_frequent / items);
+    }
+  });
+}
+
+void ChatTask::ShowReplies(EvalPass& piece, std::size_t first, Sheet& sheet) const {
+  const RowRange& rows = piece.batch().rows();
+  std::vector<std::vector<std::int64_t>> prompts;
+  std::vector<std::int64_t> lengths;
+  std::vector<std::pair<std::size_t, std::string>> asked;  // the sheet's row, and what is right
+  for (std::int64_t i = 0; i < rows.count && Sheet::Shows(first + static_cast<std::size_t>(i)); ++i) {
+    Row row(rows, rows.begin + i);
+    Conversation conversation = Draw(row);
+    conversation = ChatRows::Without(std::move(conversation), rows_.TooMany(conversation));
+    const std::size_t turn = AskedTurn(conversation);
+    if (turn == conversation.size()) continue;
+    asked.emplace_back(first + static_cast<std::size_t>(i), conversation[turn].text);
+    conversation.resize(turn);
+    prompts.push_back(rows_.format().Prompt(conversation));
+    lengths.push_back(std::ssize(prompts.back()));
+  }
+  if (asked.empty()) return;
+  const std::int64_t width = *std::ranges::max_element(lengths);
+  if (width >= rows_.width()) return;  // of a format that asks with more tokens than it trains on
+  const at::Device device = piece.batch().Column("lengths").device();
+  const Generated generated =
+      piece.Generate({{"tokens", PadRows(prompts, width, tokenizer_.pad()).to(device), ""},
+                      {"lengths", IntColumn(lengths).to(device), ""}},
+                     {.max_new_tokens = std::min(kMostNew, rows_.width() - width)});
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    std::vector<std::int64_t> ids = generated.tokens[i];
+    ids.erase(std::ranges::find(ids, rows_.format().end()), ids.end());
+    // Both sides are decoded: a vocabulary need not give back a text as it was.
+    const std::string reply = tokenizer_.Decode(ids),
+                      right = tokenizer_.Decode(tokenizer_.EncodeText(asked[i].second));
+    sheet.Add(asked[i].first, {.question = tokenizer_.Decode(prompts[i]),
+                               .reply = reply,
+                               .right = right,
+                               .is_right = reply == right});
+  }
+}
+
+Outcomes ChatTask::Evaluate(EvalContext& context, const RowRange& rows) const {
+  Outcomes outcomes;
+  Sheet sheet;
+  const std::optional<std::int64_t> frequent = MostFrequent();
+  context.ForEachPiece(rows, [&](EvalPass& piece) {
+    const std::size_t first = outcomes.score.size();
+    Judge(piece, frequent, outcomes);
+    if (Sheet::Shows(first)) ShowReplies(piece, first, sheet);
+  });
+  sheet.MoveTo(outcomes);
+  return outcomes;
+}
+
+std::vector<std::string> ChatTask::ShownTexts() const {
+  std::set<std::string> texts;
+  ForEachRow({.seed = 0, .begin = 0, .count = kSaidRows},
+             [&](Row& row) { texts.insert(rows_.format().Text(Draw(row))); });
+  return {texts.begin(), texts.end()};
+}
+
+}  // namespace medley
