@@ -297,7 +297,7 @@ std::vector<Reader> Readers() {
                                  {.name = "jsonl", .read = ReadJsonl, .file = "items.jsonl"},
                                  {.name = "json_list", .read = ReadJsonList, .file = "items.json"},
                                  {.name = "csv", .json = false, .read = ReadCsv, .file = "items.csv"}};
-  for (const auto& more : {LogReaders, PictureReaders, SignReaders}) {
+  for (const auto& more : {LogReaders, PictureReaders, SignReaders, TalkReaders}) {
     for (Reader& reader : more()) readers.push_back(std::move(reader));
   }
   return readers;

@@ -27,6 +27,8 @@ std::vector<Reader> LogReaders();
 std::vector<Reader> PictureReaders();
 // Of the plugin signs, likewise.
 std::vector<Reader> SignReaders();
+// Of the plugin texts, likewise.
+std::vector<Reader> TalkReaders();
 // Of the plugin volumes, among those with libtorch.
 std::vector<Reader> ConversationReaders();
 
