@@ -50,6 +50,37 @@ TEST(Contract, IdsThatAreNoneAreFoundOnTheHost) {
   EXPECT_EQ(words("labels", 100), "nothing was thrown");
   EXPECT_TRUE(Says(words("tokens", 100), {"task 'odd'", "column 'tokens'", "row 12", "0 to 100", "0 to 99"}));
   EXPECT_TRUE(Says(words("recall.tokens", -1), {"recall.tokens", "from -1 to 0"}));
+  const auto padded = [&](std::int64_t id) {
+    Batch batch(RowRange{1, 10, 3});
+    batch.AddPadded("chosen.tokens", {{1, 2, 3}, {}, {4, id}}, 8, 0);
+    return MessageOf([&] { CheckTokens(*fixture.task, batch, 100); });
+  };
+  EXPECT_EQ(padded(99), "nothing was thrown");
+  EXPECT_TRUE(Says(padded(100), {"column 'chosen.tokens'", "row 12", "from 100 to 100", "0 to 99"}));
+}
+
+// What a longest row must be is seen of padded columns, too.
+TEST(Contract, APaddedColumnWhoseLongestRowsAreShorterThanOthersIsFound) {
+  const auto words = [](std::int64_t longest) {
+    FixtureModel model;
+    Fixture fixture(QaInfo("odd", 2), {.sample =
+                                           [longest](const RowRange& rows) {
+                                             Batch batch = QaRows(rows, 2);
+                                             std::vector<std::vector<std::int64_t>> ids;
+                                             for (std::int64_t i = 0; i < rows.count; ++i) {
+                                               const std::int64_t number = rows.begin + i;
+                                               ids.emplace_back(static_cast<std::size_t>(
+                                                   rows.longest ? longest : 4 + number % 40));
+                                             }
+                                             batch.AddPadded("extra.tokens", ids, 64, 0);
+                                             return batch;
+                                           },
+                                       .run = QaPass});
+    ContractCheck check(model, at::kCPU);
+    return MessageOf([&] { check.Check(*fixture.task, Fixture::Range(0)); });
+  };
+  EXPECT_EQ(words(64), "nothing was thrown");
+  EXPECT_TRUE(Says(words(20), {"items in the ragged column 'extra.tokens'", "honour RowRange::longest"}));
 }
 
 TEST(Contract, ATaskThatDoesWhatItsSpecSaysPasses) {
