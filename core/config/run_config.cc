@@ -170,6 +170,14 @@ std::optional<RecomputedLayers> PinnedLayers(const TaskConfig& config) {
   return RecomputedLayers(static_cast<int>(config.recompute_every));
 }
 
+TaskKinds KindsIn(const std::map<std::string, TaskConfig>& tasks) {
+  TaskKinds kinds;
+  for (const auto& [name, settings] : tasks) {
+    if (!settings.kind.empty() && settings.kind != name) kinds[name] = settings.kind;
+  }
+  return kinds;
+}
+
 std::string RecomputeAll(const TaskConfig& config) {
   return config.recompute_layers.empty() ? "recompute_every=1" : "recompute_layers=1/1";
 }

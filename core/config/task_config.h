@@ -12,6 +12,7 @@
 namespace medley {
 
 struct TaskConfig {
+  std::string kind;        // the task whose code runs under this name; "": that of the name itself
   std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
   // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
   // none.
@@ -28,6 +29,9 @@ struct TaskConfig {
 };
 // What the config pins of the layers that are computed again; nothing: it is open.
 std::optional<RecomputedLayers> PinnedLayers(const TaskConfig& config);
+// Of a run's tasks that run under further names, each one's kind by its name.
+using TaskKinds = std::map<std::string, std::string, std::less<>>;
+TaskKinds KindsIn(const std::map<std::string, TaskConfig>& tasks);
 // An override with which all layers are, beside what the config names: "recompute_every=1".
 std::string RecomputeAll(const TaskConfig& config);
 
@@ -91,6 +95,11 @@ void FieldsOfItself(Visitor& visit, Settings& c) {
 
 template <typename Visitor>
 void Fields(Visitor& visit, TaskConfig& c) {
+  visit(c.kind, {.name = "kind",
+                 .help = "The task whose code runs under this name, with a seed, counters and options of its "
+                         "own. Not given: the task of this name",
+                 .omit_default = true,
+                 .fixed = true});
   FieldsOfExecution(visit, c);
   visit(c.variant, {.name = "variant", .help = "One of the task's variants", .fixed = true});
   FieldsOfItself(visit, c);

@@ -18,6 +18,19 @@ std::vector<Probe> WithRows(std::vector<Probe> probes, std::int64_t row_bytes) {
   return probes;
 }
 
+// Of all together.
+std::int64_t TablesOf(const std::vector<EstimatedTask>& tasks) {
+  TablesTogether together;
+  std::int64_t bytes = 0;
+  for (const EstimatedTask& task : tasks) {
+    TaskProfile profile;
+    profile.constants = task.shape.constants;
+    profile.shared = task.shape.shared;
+    bytes += together.Add(profile);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<EstimatedTask> tasks,
@@ -26,7 +39,7 @@ Estimate::Estimate(const Model& model, const MemoryLedger& floor, std::vector<Es
   TakeParts();
   profile_.floor = floor;
   profile_.gradients = TrainedBytes(model.parameters());
-  for (const EstimatedTask& task : tasks_) floor_.constants += task.shape.constants;
+  floor_.constants += TablesOf(tasks_);
   for (const EstimatedTask& task : tasks_) {
     const FormId& form = task.request.form.id;
     if (tell)
@@ -82,6 +95,7 @@ TaskProfile Estimate::ProfileOf(const EstimatedTask& task) const {
   TaskProfile profile;
   profile.gradients = GradientBytes(model_, task.shape);
   profile.constants = task.shape.constants;
+  profile.shared = task.shape.shared;
   profile.rebuilding = setting_.on_gpu ? 0 : task.shape.constants;  // it may make a copy
   profile.batch_per_row = task.waiting_row;
   profile.cache = setting_.on_gpu ? 0 : task.cache;
@@ -142,8 +156,7 @@ std::int64_t Estimate::Evaluation(const EstimatedTask& task, std::int64_t rows) 
 
 // Where tables are dropped it has its own alone.
 std::int64_t Estimate::Evaluation(const EstimatedTask& task, std::int64_t rows, const Plan& plan) const {
-  std::int64_t others = -task.shape.constants;
-  for (const EstimatedTask& one : tasks_) others += one.shape.constants;
+  const std::int64_t others = TablesOf(tasks_) - task.shape.constants;
   return Evaluation(task, rows) - (plan.drops_tables ? others : 0);
 }
 

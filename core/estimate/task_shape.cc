@@ -160,6 +160,7 @@ TaskShape ShapeOf(LoadedTask& task, const Batch& rows, const Model& model, const
     shape.constants += std::int64_t{constant.rows} * constant.width * (constant.dtype == "int64" ? 8 : 4);
     task.Constant(constant.name, at::kCPU);  // made here, it is no part of a pass
   }
+  shape.shared = task.SharedTableBytes();
   const Batch moved = rows.To(at::kCPU);
   PassWithoutModel context(task, moved, model, config);
   for (const PassInfo& info : task.variant().passes) {

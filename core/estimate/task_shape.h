@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct TaskShape {
   std::int64_t row_bytes = 0;      // of a sampled row
   std::int64_t picture_bytes = 0;  // of one picture as floats, or of a carry
   std::int64_t constants = 0;
+  std::map<std::string, std::int64_t> shared{};  // of these: see TaskProfile
 };
 
 // The shape that rows of the largest lengths show, with the model and its values: their columns, what each

@@ -150,9 +150,10 @@ void FormMeasurer::MeasureFirst(const Requests& requests) {
 void FormMeasurer::MeasureFloor() {
   MemoryLedger& floor = profile_.floor;
   std::int64_t constants = 0;
+  CountedTables counted;
   for (const auto& [form, profile] : profile_.tasks) {
     if (const LoadedTask* task = parts_.host.Find(form))
-      constants += task->ConstantBytes(parts_.device) + profile.held;
+      constants += task->ConstantBytes(parts_.device, &counted) + profile.held;
   }
   floor.weights = ParameterBytes(parts_.model.parameters(), parts_.device);
   floor.optimizer = parts_.optimizer.StateBytes();

@@ -95,11 +95,12 @@ class Planning {
  public:
   Planning(const Profile& profile, const std::vector<TaskRequest>& requests, const PlanSetting& setting)
       : profile_(profile), requests_(requests), setting_(setting) {
+    TablesTogether tables;
     for (const TaskRequest& request : requests) {
       const auto found = profile.tasks.find(request.form.id);
       if (found == profile.tasks.end())
         throw Error("task " + request.form.id.text() + " has no profile to plan from");
-      constants_ += found->second.held + (setting.drops_tables ? 0 : found->second.constants);
+      constants_ += found->second.held + (setting.drops_tables ? 0 : tables.Add(found->second));
       caches_ += found->second.cache;
       planners_.emplace_back(found->second, request, setting,
                              std::max<std::int64_t>(0, profile.gradients - found->second.gradients));

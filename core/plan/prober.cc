@@ -257,6 +257,7 @@ void Prober::Measure(LoadedTask& task, Execution plan, TaskProfile& profile, std
     AddLargerSizes(task, plan, most_rows > 0 ? most_rows : kNoBound, profile, mode);
   }
   profile.constants = task.ConstantBytes(device_);
+  profile.shared = task.SharedTableBytes();
   if (profile.modes.empty()) profile.rebuilding = BytesOfRebuilding(task);
   profile.batch_per_row = RowsOf(task).bytes_per_row();
   ModeProfile* const known = profile.Find(plan.way);
@@ -271,11 +272,18 @@ std::optional<std::int64_t> Prober::MeasureRow(LoadedTask& task, const Execution
 
 // Where tables are dropped, a draw begins with its own.
 std::int64_t Prober::BytesOfRebuilding(LoadedTask& task) const {
-  const std::int64_t floor = ReadMemory(device_).now;
+  const std::int64_t floor = ReadMemory(device_).now, own = task.ConstantBytes(device_);
   task.DropConstants(device_);
+  if (!task.SharesTables()) {
+    ResetPeak(device_);
+    task.RestoreConstants(device_);
+    return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
+  }
+  // As if no other task kept them meanwhile.
+  const std::int64_t kept = std::max<std::int64_t>(0, own - (floor - ReadMemory(device_).now));
   ResetPeak(device_);
-  task.RestoreConstants(device_);
-  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
+  task.RebuildConstants(device_);
+  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor - kept);
 }
 
 // Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at

@@ -128,6 +128,10 @@ TaskProfile TaskOf(const ordered_json& json) {
                       .contract = CountOf(json, "contract"),
                       .modes = {}};
   if (json.contains("cache")) profile.cache = CountOf(json, "cache");
+  if (json.contains("shared")) {
+    for (const auto& [table, bytes] : json.at("shared").items())
+      profile.shared[table] = CheckedCount(bytes, table, 0, profile.constants);
+  }
   // The first profiles had none: as much as a copy takes.
   profile.rebuilding = json.contains("rebuilding") ? CountOf(json, "rebuilding") : profile.constants;
   if (json.contains("layers"))
@@ -202,6 +206,14 @@ double ModeProfile::Operations(std::int64_t rows) const {
   return ByLines(work, rows, [](const CountedWork& one) { return static_cast<double>(one.operations); });
 }
 
+std::int64_t TablesTogether::Add(const TaskProfile& profile) {
+  std::int64_t bytes = profile.constants;
+  for (const auto& [table, size] : profile.shared) {
+    if (!there_.insert(table).second) bytes -= size;
+  }
+  return std::max<std::int64_t>(0, bytes);
+}
+
 ModeProfile* TaskProfile::Find(const Way& way) {
   return const_cast<ModeProfile*>(std::as_const(*this).Find(way));
 }
@@ -216,15 +228,17 @@ ordered_json ToJson(const Profile& profile) {
   for (const auto& [form, task] : profile.tasks) {
     ordered_json modes = ordered_json::array();
     for (const ModeProfile& mode : task.modes) modes.push_back(ToJson(mode));
-    tasks[form.text()] = {{"key", task.key},
-                          {"gradients", task.gradients},
-                          {"constants", task.constants},
-                          {"rebuilding", task.rebuilding},
-                          {"held", task.held},
-                          {"batch_per_row", task.batch_per_row},
-                          {"contract", task.contract},
-                          {"layers", task.layers},
-                          {"modes", modes}};
+    ordered_json& json = tasks[form.text()];
+    json = {{"key", task.key},
+            {"gradients", task.gradients},
+            {"constants", task.constants},
+            {"rebuilding", task.rebuilding},
+            {"held", task.held},
+            {"batch_per_row", task.batch_per_row},
+            {"contract", task.contract},
+            {"layers", task.layers},
+            {"modes", modes}};
+    if (!task.shared.empty()) json["shared"] = task.shared;
     if (task.cache > 0) tasks[form.text()]["cache"] = task.cache;
   }
   ordered_json floor = {{"weights", profile.floor.weights},

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,9 +53,10 @@ struct ModeProfile {
 };
 
 struct TaskProfile {
-  nlohmann::ordered_json key;      // what it is valid for, beside the profile's
-  std::int64_t gradients = 0;      // bytes of the gradients that a draw of the task leaves
-  std::int64_t constants = 0;      // bytes of its tables on the device
+  nlohmann::ordered_json key;                    // what it is valid for, beside the profile's
+  std::int64_t gradients = 0;                    // bytes of the gradients that a draw of the task leaves
+  std::int64_t constants = 0;                    // bytes of its tables on the device
+  std::map<std::string, std::int64_t> shared{};  // of these, what it may share: see SharedTables::KeyOf
   std::int64_t rebuilding = 0;     // bytes above its tables for a moment, where they are built anew
   std::int64_t held = 0;           // bytes that the task itself keeps on the device once it is loaded
   std::int64_t cache = 0;          // bytes on the device of what it keeps of its files, at most
@@ -65,6 +67,16 @@ struct TaskProfile {
 
   ModeProfile* Find(const Way& way);
   const ModeProfile* Find(const Way& way) const;
+};
+
+// The tables of several forms together, where each that they share is there once.
+class TablesTogether {
+ public:
+  // Returns the bytes by which they grow.
+  std::int64_t Add(const TaskProfile& profile);
+
+ private:
+  std::set<std::string> there_;
 };
 
 // Measured bytes. Knows no limit: the same profile serves every budget.

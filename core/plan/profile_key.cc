@@ -84,6 +84,7 @@ ordered_json TaskProfileKey(const TaskHost& host, const Form& form) {
   ordered_json key = {{"variant", settings.variant},
                       {"options", FieldDumper::Dump(settings.options)},
                       {"terms", settings.terms}};
+  if (!settings.kind.empty()) key["kind"] = settings.kind;
   if (const auto origin = host.OriginOf(form.task)) {
     key["version"] = origin->version;
     key["plugin"] = origin->build_id;

@@ -112,10 +112,27 @@ void RunPlanner::TakeUp(const fs::path& directory, fs::path file) {
   }
 }
 
+// Of those that are planned.
+TablesTogether RunPlanner::TablesOfThePlanned() const {
+  TablesTogether tables;
+  for (const PlannedTask& entry : now_.plan.entries) {
+    const auto known = profile().tasks.find(entry.form);
+    if (known != profile().tasks.end()) tables.Add(known->second);
+  }
+  return tables;
+}
+
 // As if the tables of the planned tasks were the model's.
-Profile RunPlanner::BesideThePlanned() const {
+Profile RunPlanner::BesideThePlanned(const Requests& requests) const {
   Profile beside = profile();
   beside.floor.workspace += now_.plan.floor.constants;
+  TablesTogether tables = TablesOfThePlanned();
+  for (const TaskRequest& request : requests) {
+    TaskProfile& task = beside.tasks.at(request.form.id);
+    if (task.shared.empty() || now_.plan.drops_tables) continue;
+    task.constants = tables.Add(task);
+    task.shared.clear();
+  }
   return beside;
 }
 
@@ -138,7 +155,7 @@ Plan RunPlanner::Solve(const Requests& requests, bool beside_others) {
   while (true) {
     measurer_.MeasureFloor();
     try {
-      Plan plan = MakePlan(beside_others ? BesideThePlanned() : profile(), requests, setting);
+      Plan plan = MakePlan(beside_others ? BesideThePlanned(requests) : profile(), requests, setting);
       if (!measurer_.MeasureBelow(plan, requests)) return plan;
     } catch (const DoesNotFit& refusal) {
       if (measurer_.MeasureRefused(refusal, requests)) continue;
@@ -239,7 +256,8 @@ void RunPlanner::Leave(const FormId& form) {
   std::erase_if(now_.plan.entries, [&](const PlannedTask& entry) { return entry.form == form; });
   const auto known = profile().tasks.find(form);
   if (known == profile().tasks.end()) return;
-  const std::int64_t kept = known->second.held + (now_.plan.drops_tables ? 0 : known->second.constants);
+  const std::int64_t tables = now_.plan.drops_tables ? 0 : TablesOfThePlanned().Add(known->second);
+  const std::int64_t kept = known->second.held + tables;
   now_.plan.floor.constants -= kept;
   now_.plan.data_bytes -= known->second.cache;
   now_.plan.cache_bytes -= known->second.cache;

@@ -123,7 +123,8 @@ class RunPlanner {
   };
   template <typename Work>
   std::optional<FailedForm> FailsIn(const Work& work);
-  Profile BesideThePlanned() const;
+  TablesTogether TablesOfThePlanned() const;
+  Profile BesideThePlanned(const Requests& requests) const;
   TaskRequest WithRowsThatMayWait(TaskRequest request) const;
   void Leave(const FormId& form);
   void Join(const Plan& added);

@@ -158,37 +158,79 @@ std::optional<double> LoadedTask::Chance() const {
   return reads_files_ && !score.chance_of_any_rows ? std::nullopt : score.chance;
 }
 
+at::Tensor LoadedTask::Build(const ConstantInfo& constant) {
+  const GlobalStateGuard guard(CombineSeeds(HashName(info_.name), HashName(constant.name)));
+  c10::GradMode::set_enabled(false);
+  at::Tensor built = task_->Constant(constant.name);
+  CheckConstant(constant, built);
+  at::Tensor table = WithItsOwnMemory(built);
+  if (shared_ == nullptr) return table;
+  const std::string key = SharedTables::KeyOf(kind_, constant.name, table);
+  shared_tables_[constant.name] = {.key = key, .bytes = static_cast<std::int64_t>(table.nbytes())};
+  if (at::Tensor there = shared_->Find(key, at::kCPU); there.defined()) return there;
+  shared_->Add(key, table);
+  return table;
+}
+
+at::Tensor LoadedTask::FindShared(const std::string& constant, at::Device device) const {
+  const auto known = shared_tables_.find(constant);
+  return known == shared_tables_.end() ? at::Tensor() : shared_->Find(known->second.key, device);
+}
+
 at::Tensor LoadedTask::Constant(std::string_view name, at::Device device) {
   return CallPlugin(plugin_, info_.name, "building constant " + std::string(name), [&] {
     const ConstantInfo& constant = FindConstant(info_, name);
     auto& places = constants_[constant.name];
     if (const auto found = places.find(device); found != places.end()) return found->second;
+    if (const at::Tensor there = FindShared(constant.name, device); there.defined())
+      return places.emplace(device, there).first->second;
     auto on_host = places.find(at::kCPU);
-    if (on_host == places.end()) {
-      const GlobalStateGuard guard(CombineSeeds(HashName(info_.name), HashName(name)));
-      c10::GradMode::set_enabled(false);
-      at::Tensor built = task_->Constant(name);
-      CheckConstant(constant, built);
-      on_host = places.emplace(at::kCPU, WithItsOwnMemory(built)).first;
-    }
+    if (on_host == places.end()) on_host = places.emplace(at::kCPU, Build(constant)).first;
     if (device.is_cpu()) return on_host->second;
-    const at::Tensor moved = ToDevice(on_host->second, device);
+    at::Tensor moved = FindShared(constant.name, device);
+    if (!moved.defined()) {
+      moved = ToDevice(on_host->second, device);
+      if (shared_ != nullptr) shared_->Add(shared_tables_.at(constant.name).key, moved);
+    }
     places.emplace(device, moved);
     return moved;
   });
 }
 
-std::int64_t LoadedTask::ConstantBytes(at::Device device) const {
+std::int64_t LoadedTask::ConstantBytes(at::Device device, CountedTables* counted) const {
   std::int64_t bytes = 0;
   for (const auto& [name, places] : constants_) {
     const auto found = places.find(device);
-    if (found != places.end()) bytes += static_cast<std::int64_t>(found->second.nbytes());
+    if (found == places.end()) continue;
+    if (counted != nullptr && !counted->insert(found->second.const_data_ptr()).second) continue;
+    bytes += static_cast<std::int64_t>(found->second.nbytes());
   }
   return bytes;
 }
 
 void LoadedTask::DropConstants(at::Device device) {
   for (auto& [name, places] : constants_) places.erase(device);
+}
+
+void LoadedTask::ShareTables(SharedTables& tables, std::string kind) {
+  shared_ = &tables;
+  kind_ = std::move(kind);
+}
+
+std::map<std::string, std::int64_t> LoadedTask::SharedTableBytes() const {
+  std::map<std::string, std::int64_t> bytes;
+  for (const auto& [name, table] : shared_tables_) bytes[table.key] = table.bytes;
+  return bytes;
+}
+
+void LoadedTask::BuildShared(at::Device device) {
+  if (shared_ == nullptr) return;
+  for (const ConstantInfo& constant : info_.constants) Constant(constant.name, device);
+}
+
+void LoadedTask::RebuildConstants(at::Device device) {
+  shared_tables_.clear();
+  RestoreConstants(device);
 }
 
 void LoadedTask::RestoreConstants(at::Device device) {

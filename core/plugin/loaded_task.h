@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include <medley/plugin/shared_tables.h>
 #include <medley/plugin/task_info.h>
 #include <medley/task/task.h>
 
@@ -17,6 +19,8 @@ namespace medley {
 
 using TensorWords = std::function<std::string()>;
 using TaskMaker = std::function<std::unique_ptr<Task>()>;
+// Where tables lie that were counted, so that one which several tasks share is counted once.
+using CountedTables = std::set<const void*>;
 
 // A task whose library is loaded. Calls into it go through here, so that an exception names plugin, task and
 // activity (out-of-memory errors pass unchanged). Sample may be called on any thread, several at once; all
@@ -51,13 +55,33 @@ class LoadedTask {
   // A table of the spec on a device: built when it is first asked for, moved on demand. An error where the
   // spec has no such constant, or where what the task built differs from it; then nothing of it is kept.
   at::Tensor Constant(std::string_view name, at::Device device);
-  std::int64_t ConstantBytes(at::Device device) const;
+  // `counted`, if any: without those that are in it, which gets the others.
+  std::int64_t ConstantBytes(at::Device device, CountedTables* counted = nullptr) const;
+  // One that other tasks share stays there for them.
   void DropConstants(at::Device device);
   // Those that were ever asked for are there again.
   void RestoreConstants(at::Device device);
 
+  // From now on its tables are one with equal ones of other tasks of the kind, which outlive it. Before any
+  // is asked for.
+  void ShareTables(SharedTables& tables, std::string kind);
+  bool SharesTables() const { return shared_ != nullptr; }
+  // Of a task that shares them, the bytes of each that it ever built, by SharedTables::KeyOf.
+  std::map<std::string, std::int64_t> SharedTableBytes() const;
+  // Builds all of the spec's where they are shared: so nobody does in a pass, beside the one that is there.
+  void BuildShared(at::Device device);
+  // As RestoreConstants, but each is built once more even where another task has it.
+  void RebuildConstants(at::Device device);
+
  private:
+  struct Shared {  // one of its tables
+    std::string key;
+    std::int64_t bytes = 0;
+  };
   Batch SampleWithPlace(const RowRange& rows) const;
+  at::Tensor Build(const ConstantInfo& constant);
+  // What tasks have of a table that this one built before; undefined where none has it.
+  at::Tensor FindShared(const std::string& constant, at::Device device) const;
 
   const TaskInfo& info_;
   const VariantInfo& variant_;
@@ -66,6 +90,9 @@ class LoadedTask {
   bool reads_files_;
   TaskMaker again_;
   std::map<std::string, std::unordered_map<at::Device, at::Tensor>, std::less<>> constants_;
+  SharedTables* shared_ = nullptr;  // null: its tables are its own
+  std::string kind_;
+  std::map<std::string, Shared, std::less<>> shared_tables_;  // by constant
 };
 
 }  // namespace medley

@@ -74,9 +74,12 @@ void NoteHowItHoldsOut(const LoadedTask& task, DataRules* rules) {
   if (items != nullptr && items->is_by_place()) rules->NoteByPlace(task.info().name, items->rows_held_out());
 }
 
-std::size_t TaskIndex(const PluginFile& file, std::string_view task) {
+// In its plugin, which knows it by its kind.
+std::size_t TaskIndex(const Registry& registry, std::string_view task) {
+  const PluginFile& file = registry.FileOf(task);
+  const std::string& kind = registry.KindOf(task);
   std::size_t index = 0;
-  while (file.tasks[index].name != task) ++index;
+  while (file.tasks[index].name != kind) ++index;
   return index;
 }
 
@@ -114,7 +117,7 @@ std::optional<TaskOrigin> PluginHost::OriginOf(const std::string& task) const {
   return TaskOrigin{context_.registry.Require(task).version, context_.registry.FileOf(task).build_id};
 }
 
-PluginHost::Entry PluginHost::Load(const Form& form) const {
+PluginHost::Entry PluginHost::Load(const Form& form) {
   const TaskInfo& info = context_.registry.Require(form.task);
   const PluginFile& file = context_.registry.FileOf(form.task);
   const TaskConfig& settings = form.settings;
@@ -140,13 +143,14 @@ PluginHost::Entry PluginHost::Load(const Form& form) const {
   const std::string plugin = file.path.stem().string();
   const PluginLibrary& library = LibraryOf(file, info);
   const GlobalStateGuard guard(HashName(info.name));
-  const TaskMaker make = [&library, index = TaskIndex(file, form.task), &context = *entry.context] {
-    return library.Make(index, context);
-  };
+  const TaskMaker make = [&library, index = TaskIndex(context_.registry, form.task),
+                          &context = *entry.context] { return library.Make(index, context); };
   std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", make);
   entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made),
                                             ReadsFiles(info, entry.context->options), make);
   NoteHowItHoldsOut(*entry.task, context_.rules);
+  const std::string& kind = context_.registry.KindOf(form.task);
+  if (context_.registry.HasFurtherNames(kind)) entry.task->ShareTables(tables_, kind);
   return entry;
 }
 
@@ -162,7 +166,7 @@ std::vector<std::string> PluginHost::ClassesOf(const Form& form) const {
   const GlobalStateGuard guard(HashName(info.name));
   std::vector<std::string> names =
       CallPlugin(file.path.stem().string(), info.name, "listing its classes",
-                 [&] { return library.Classes(TaskIndex(file, info.name), options); });
+                 [&] { return library.Classes(TaskIndex(context_.registry, info.name), options); });
   if (context_.rules != nullptr && !names.empty()) context_.rules->KeepClasses(info.name, names);
   return names;
 }
@@ -190,7 +194,7 @@ std::vector<std::string> PluginHost::Texts(const Registry& registry, const Texts
     const GlobalStateGuard guard(HashName(info->name));
     std::vector<std::string> more =
         CallPlugin(file.path.stem().string(), info->name, "listing its texts",
-                   [&] { return PluginLibrary::Load(file).Texts(TaskIndex(file, info->name), context); });
+                   [&] { return PluginLibrary::Load(file).Texts(TaskIndex(registry, info->name), context); });
     texts.insert(texts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
   return texts;

@@ -9,6 +9,7 @@
 #include <medley/plugin/loaded_task.h>
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
+#include <medley/plugin/shared_tables.h>
 #include <medley/plugin/task_host.h>
 #include <medley/task/task.h>
 
@@ -57,9 +58,10 @@ class PluginHost final : public TaskHost {
     std::unique_ptr<TaskContext> context;
     std::unique_ptr<LoadedTask> task;
   };
-  Entry Load(const Form& form) const;
+  Entry Load(const Form& form);
 
   Context context_;
+  SharedTables tables_;  // of the kinds that the run has under several names
   std::map<FormId, Entry> tasks_;
 };
 

@@ -67,13 +67,42 @@ bool Registry::Enter(const std::vector<std::string>& names, const std::string& k
   return any;
 }
 
+void Registry::GiveNames(const TaskKinds& kinds) {
+  for (const auto& [name, kind] : kinds) {
+    const auto found = by_name_.find(kind);
+    if (found == by_name_.end()) continue;
+    TaskInfo info = files_[found->second.first].tasks[found->second.second];
+    info.name = name;
+    named_.try_emplace(name, Named{.kind = kind, .info = std::move(info)});
+  }
+}
+
+const std::string& Registry::KindOf(std::string_view task) const {
+  const auto named = named_.find(task);
+  return named != named_.end() ? named->second.kind : Require(task).name;
+}
+
+std::vector<std::string> Registry::KindsOf(const std::vector<std::string>& tasks) const {
+  std::vector<std::string> kinds;
+  for (const std::string& task : tasks) kinds.push_back(KindOf(task));
+  return kinds;
+}
+
+bool Registry::HasFurtherNames(std::string_view kind) const {
+  return std::ranges::any_of(named_, [&](const auto& named) { return named.second.kind == kind; });
+}
+
 std::vector<const TaskInfo*> Registry::tasks() const {
+  std::map<std::string_view, const TaskInfo*> by_name;
+  for (const auto& [name, named] : named_) by_name.emplace(name, &named.info);
+  for (const auto& [name, where] : by_name_) by_name.emplace(name, &files_[where.first].tasks[where.second]);
   std::vector<const TaskInfo*> tasks;
-  for (const auto& [name, where] : by_name_) tasks.push_back(&files_[where.first].tasks[where.second]);
+  for (const auto& [name, info] : by_name) tasks.push_back(info);
   return tasks;
 }
 
 const TaskInfo* Registry::Find(std::string_view task) const {
+  if (const auto named = named_.find(task); named != named_.end()) return &named->second.info;
   const auto found = by_name_.find(task);
   return found == by_name_.end() ? nullptr : &files_[found->second.first].tasks[found->second.second];
 }
@@ -91,8 +120,10 @@ void Registry::RequireNamed() const {
 
 std::vector<std::string> Registry::Choices(const std::vector<std::string>& tasks) const {
   std::vector<std::string> lines;
+  std::vector<std::string> kinds;
+  for (const std::string& task : tasks) kinds.push_back(Find(task) == nullptr ? task : KindOf(task));
   for (const ShadowedTask& task : shadowed_) {
-    if (std::ranges::find(tasks, task.task) == tasks.end()) continue;
+    if (std::ranges::find(kinds, task.task) == kinds.end()) continue;
     lines.push_back("the task " + task.task + " comes from " + Printable(task.used.string()) + ", not from " +
                     Printable(task.other.string()));
   }
@@ -108,7 +139,7 @@ std::string Registry::SearchedWords() const {
 const TaskInfo& Registry::Require(std::string_view task) const {
   if (const TaskInfo* info = Find(task)) return *info;
   std::vector<std::string> names;
-  for (const auto& [name, where] : by_name_) names.push_back(name);
+  for (const TaskInfo* known : tasks()) names.push_back(known->name);
   std::string message = "no such task: '" + Printable(task) + "'" + DidYouMean(task, names) + " (" +
                         std::to_string(names.size()) + " tasks: medley tasks; " + SearchedWords() + ")";
   for (const RejectedPlugin& file : rejected_) {
@@ -120,8 +151,7 @@ const TaskInfo& Registry::Require(std::string_view task) const {
 }
 
 const PluginFile& Registry::FileOf(std::string_view task) const {
-  Require(task);
-  return files_[by_name_.find(task)->second.first];
+  return files_[by_name_.find(KindOf(task))->second.first];
 }
 
 std::vector<const ModelInfo*> Registry::models() const {

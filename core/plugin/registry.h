@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <medley/config/task_config.h>
 #include <medley/model/model_info.h>
 #include <medley/plugin/task_info.h>
 
@@ -51,14 +52,26 @@ struct PluginSearch {
 };
 
 // Every task that can be trained and every model that can be, from files that were read and not loaded; and
-// medley's own models. Scanning never runs a plugin's code. Nothing changes once it was made: any thread may
-// ask, and what it hands out lives as long as it.
+// medley's own models. Scanning never runs a plugin's code. Nothing changes once it was made and a run's
+// names were given to it: any thread may ask, and what it hands out lives as long as it.
 class Registry {
  public:
   Registry();  // medley's own models alone
   static Registry Scan(const PluginSearch& search);
 
-  // In alphabetical order.
+  // Further names that a run has for tasks, which are asked for like any other from then on: each has a spec
+  // of its own, equal but for the name. Passed over is one whose kind is no task of a plugin, and kept what
+  // was given before.
+  void GiveNames(const TaskKinds& kinds);
+  // The task of a plugin whose code runs under this name: mostly itself. InputError as of Require.
+  const std::string& KindOf(std::string_view task) const;
+  std::vector<std::string> KindsOf(const std::vector<std::string>& tasks) const;
+  // Whether a plugin has a task of this name, or a kind, which a run's further names are not.
+  bool IsKind(std::string_view task) const { return by_name_.contains(task); }
+  // Whether several names of the run may be of this kind.
+  bool HasFurtherNames(std::string_view kind) const;
+
+  // In alphabetical order, a run's further names among them.
   std::vector<const TaskInfo*> tasks() const;
   const TaskInfo* Find(std::string_view task) const;
   // An InputError that suggests near names and lists where it looked.
@@ -98,6 +111,11 @@ class Registry {
   std::vector<std::filesystem::path> searched_;
   std::map<std::string, ModelInfo, std::less<>> own_models_;
   Places by_name_, models_;
+  struct Named {
+    std::string kind;
+    TaskInfo info;
+  };
+  std::map<std::string, Named, std::less<>> named_;  // by a run's further name
 };
 
 }  // namespace medley

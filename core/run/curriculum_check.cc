@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include <medley/base/files.h>
+#include <medley/base/printable.h>
+#include <medley/base/spec_names.h>
 #include <medley/base/suggest.h>
 #include <medley/config/key_paths.h>
 #include <medley/curriculum/form_table.h>
@@ -81,6 +83,33 @@ std::string Refused(const Registry& registry) {
   if (refused.size() > kShown)
     words += "\n    and " + std::to_string(refused.size() - kShown) + " more: medley tasks";
   return words;
+}
+
+std::vector<std::string> TaskNames(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
+  return names;
+}
+
+std::vector<std::string> KindNames(const Registry& registry) {
+  std::vector<std::string> names = TaskNames(registry);
+  std::erase_if(names, [&](const std::string& name) { return !registry.IsKind(name); });
+  return names;
+}
+
+// What to do where a further name of a task was meant.
+std::string FurtherNameWords(const std::string& name, NamedIn where) {
+  const std::string key = "tasks." + Printable(name) + ".kind";
+  switch (where) {
+    case NamedIn::kConfig:
+      return "; where it is a further name of one, \"kind\" says of which";
+    case NamedIn::kWeights:
+      return "; where it is a further name of one, " + key + " in the run config says of which";
+    case NamedIn::kEdit:
+      break;
+  }
+  return "; an edit brings no further name of a task: the run's config names its kinds, so add " + key +
+         " and begin a run";
 }
 
 void CheckSpecialTokens(const TaskInfo& task, const std::set<std::string>& vocabulary, const Report& report) {
@@ -184,13 +213,38 @@ std::vector<std::string> ModelProblems(const TaskInfo& task, const ModelInfo& mo
   return problems;
 }
 
-const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& registry) {
+const TaskInfo* RequireTask(ConfigFile& file, const Path& path, const Registry& registry, NamedIn where) {
   if (const TaskInfo* task = registry.Find(path.back())) return task;
-  std::vector<std::string> names;
-  for (const TaskInfo* task : registry.tasks()) names.push_back(task->name);
+  const std::vector<std::string> names = TaskNames(registry);
   file.FailAtKey(path, "no such task" + DidYouMean(path.back(), names) + " (" + std::to_string(names.size()) +
-                           " tasks: medley tasks; " + registry.SearchedWords() + ")" + Refused(registry));
+                           " tasks: medley tasks; " + registry.SearchedWords() + ")" +
+                           FurtherNameWords(path.back(), where) + Refused(registry));
   return nullptr;
+}
+
+bool CheckKind(const std::string& name, const std::string& kind, const Registry& registry,
+               const TaskReport& report, bool begun) {
+  if (kind.empty() || kind == name) return true;
+  if (!detail::IsName(name)) {
+    report.FailAt({"kind"}, "stands under '" + Printable(name) +
+                                "', which is no name for a task: a letter from a to z, then letters, digits, "
+                                "_ and -, 64 in all");
+  } else if (!begun && registry.IsKind(name)) {
+    report.FailAt({"kind"}, "'" + name +
+                                "' is a task itself, so nothing else runs under that name; name the "
+                                "entry otherwise, and in the weights too");
+  } else if (!registry.IsKind(kind)) {
+    const bool is_further = registry.Find(kind) != nullptr;
+    report.FailAt({"kind"}, is_further
+                                ? "'" + kind + "' is a name of this config's for " + registry.KindOf(kind) +
+                                      "; say \"kind\": \"" + registry.KindOf(kind) + "\""
+                                : "'" + Printable(kind) + "' is no kind of task" +
+                                      DidYouMean(kind, KindNames(registry)) + " (medley tasks lists them; " +
+                                      registry.SearchedWords() + ")" + Refused(registry));
+  } else {
+    return true;
+  }
+  return false;
 }
 
 void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, const RunConfig& run,
@@ -198,9 +252,11 @@ void CheckCurriculumFits(ConfigFile& weights, const Curriculum& curriculum, cons
   const FormTable forms(run);
   for (std::size_t stage = 0; stage < curriculum.stages.size(); ++stage) {
     for (const auto& [name, weight] : curriculum.stages[stage].weights) {
+      if (const auto own = run.tasks.find(name); own != run.tasks.end() && !own->second.kind.empty())
+        continue;  // the config's own: what is wrong with its kind was reported
       Path path = curriculum.PathOf(stage);
       path.insert(path.end(), {"weights", name});
-      RequireTask(weights, path, registry);
+      RequireTask(weights, path, registry, config != nullptr ? NamedIn::kWeights : NamedIn::kEdit);
     }
     CheckSet(weights, curriculum, stage, forms, run.plan, registry);
   }

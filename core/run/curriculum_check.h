@@ -39,8 +39,15 @@ class TaskReport {
 // the paths among the options absolute.
 void CheckTask(const TaskInfo& task, TaskConfig& config, const TaskReport& report);
 
+// Where a task is named, for what to do if a further name of one was meant.
+enum class NamedIn { kConfig, kWeights, kEdit };
 // The task that the path's last key names; null, and reported, where there is none.
-const TaskInfo* RequireTask(ConfigFile& file, const std::vector<std::string>& path, const Registry& registry);
+const TaskInfo* RequireTask(ConfigFile& file, const std::vector<std::string>& path, const Registry& registry,
+                            NamedIn where);
+// Reports a kind that is none, or that stands under the name of another task. `begun`: of a run that has
+// begun, where a plugin may have got a task of that name since. False where it reported something.
+bool CheckKind(const std::string& name, const std::string& kind, const Registry& registry,
+               const TaskReport& report, bool begun);
 
 // What the task hands to the model and asks of it that the model has not, and sizes that are not its own,
 // each as a sentence; none where they fit.

@@ -245,7 +245,7 @@ TrainedRun OpenUntrained(const fs::path& directory, Console& console, const std:
     record.at("inputs").erase(given.substr(0, given.find('=')));
   MovePlugins(moved, old_record);
   for (const std::string& words : MoveWords(moved, old_record, record)) console.Say(words);
-  for (const std::string& change : CompareRecord(old_record, record, run.NamedTasks(), directory))
+  for (const std::string& change : CompareRecord(old_record, record, run.NamedKinds(), directory))
     console.Warn("changed since " + Printable(directory) + " was trained: " + change);
   for (const std::string& line : run.registry->Choices(run.NamedTasks())) console.Say(line);
   return trained;

@@ -74,6 +74,8 @@ struct Run {
   // checked only: not loaded, planned or given a column. Active are those with a weight now, and the mixer
   // knows them.
   std::vector<std::string> NamedTasks() const { return curriculum.Named(); }
+  // The tasks whose code runs under these names.
+  std::vector<std::string> NamedKinds() const { return registry->KindsOf(NamedTasks()); }
   // The forms in which its stages run them.
   std::vector<Form> NamedForms() const { return forms.Named(curriculum); }
   // How the draws of a form run where nothing was planned, and of all named ones.

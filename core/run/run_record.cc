@@ -191,8 +191,9 @@ void RequireSamePlugins(const ordered_json& old_record, const RunInputs& now) {
   ordered_json moved = old_record;
   MovePlugins(now.moved, moved);
   ReadingRecord([&] {
-    RequirePluginsOf(UsedBy(now.checked.model->info.name, now.checked.curriculum.Named()), moved,
-                     {{"plugins", PluginFiles(now.registry)}});
+    RequirePluginsOf(
+        UsedBy(now.checked.model->info.name, now.registry.KindsOf(now.checked.curriculum.Named())), moved,
+        {{"plugins", PluginFiles(now.registry)}});
     return true;
   });
 }

@@ -34,9 +34,9 @@ std::set<std::string> KeysOfSameInputs(const nlohmann::ordered_json& old_record,
                                        const nlohmann::ordered_json& inputs);
 // InputError where one of the tasks or the model comes from another plugin than in the record.
 void RequireSamePlugins(const nlohmann::ordered_json& old_record, const RunInputs& now);
-// InputError where such a file is no longer what the run in `run` began with, or one of `tasks` or the model
-// comes from another plugin. Returns words for what changed and is taken over from now on (plugins that were
-// built anew).
+// InputError where such a file is no longer what the run in `run` began with, or one of `tasks` (kinds) or
+// the model comes from another plugin. Returns words for what changed and is taken over from now on (plugins
+// that were built anew).
 std::vector<std::string> CompareRecord(const nlohmann::ordered_json& old_record,
                                        const nlohmann::ordered_json& now,
                                        const std::vector<std::string>& tasks,

@@ -96,6 +96,16 @@ void CheckLock(const CheckedRun& checked, const ModelInfo* model, const Registry
   RequireLocked(checked.run.plugin_lock, PluginsInUse(checked.curriculum.Named(), model, registry));
 }
 
+// CheckRun says what is wrong with it.
+RunConfig AsFarAsItReads(const std::filesystem::path& config, const std::vector<std::string>& overrides) {
+  Diagnostics ignored;
+  ConfigFile file(config, ignored);
+  file.Override(overrides);
+  RunConfig run;
+  ReadConfig(file, run);
+  return run;
+}
+
 // The mixer counts draws.
 void CheckDraws(ConfigFile& file, const RunConfig& run) {
   const std::int64_t most = static_cast<std::int64_t>(kLargestInteger) / run.draws_per_step;
@@ -144,7 +154,9 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
         path.insert(path.end(), key.begin(), key.end());
         return path;
       });
-      if (const TaskInfo* task = RequireTask(file, above, registry)) CheckTask(*task, settings, report);
+      if (!CheckKind(name, settings.kind, registry, report, is_known)) continue;
+      if (const TaskInfo* task = RequireTask(file, above, registry, NamedIn::kConfig))
+        CheckTask(*task, settings, report);
     }
     const std::optional<Vocabulary> vocabulary = CheckVocabulary(file, checked.run, diagnostics);
     CheckInputFiles(file, checked.run, state, diagnostics);
@@ -183,20 +195,22 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
 ConfigPlugins ScanPlugins(const std::filesystem::path& config, const NamedPlugins& named, RunFiles& files) {
   std::vector<std::filesystem::path> paths =
       ConfirmPlugins(named, config, files.Plugins(PluginPaths(config, files.overrides()), named.paths));
-  Registry registry = Registry::Scan({.paths = paths});
-  registry.RequireNamed();
+  Registry registry = ScanFor(config, files.overrides(), paths);
   files.Find(registry);
   return {std::move(paths), std::move(registry)};
 }
 
+Registry ScanFor(const std::filesystem::path& config, const std::vector<std::string>& overrides,
+                 const std::vector<std::filesystem::path>& paths) {
+  Registry registry = Registry::Scan({.paths = paths});
+  registry.RequireNamed();
+  if (!config.empty()) registry.GiveNames(KindsIn(AsFarAsItReads(config, overrides).tasks));
+  return registry;
+}
+
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,
                                                const std::vector<std::string>& overrides) {
-  Diagnostics ignored;
-  ConfigFile file(config, ignored);
-  file.Override(overrides);
-  RunConfig run;
-  ReadConfig(file, run);
-  return run.plugin_path;
+  return AsFarAsItReads(config, overrides).plugin_path;
 }
 
 TaskSize SizeOf(const VariantInfo& variant, std::int64_t rows) {

@@ -62,6 +62,10 @@ struct ConfigPlugins {
 };
 ConfigPlugins ScanPlugins(const std::filesystem::path& config, const NamedPlugins& named, RunFiles& files);
 
+// What a run config's plugins give. The registry then knows tasks by the config's further names too.
+// `config`: "" for the plugins alone; `overrides`: of it.
+Registry ScanFor(const std::filesystem::path& config, const std::vector<std::string>& overrides,
+                 const std::vector<std::filesystem::path>& paths);
 // The plugin directories that a run config names. Never throws: CheckRun reports what is wrong.
 std::vector<std::filesystem::path> PluginPaths(const std::filesystem::path& config,
                                                const std::vector<std::string>& overrides);

@@ -89,7 +89,7 @@ std::vector<std::string> ConfigChanges(const fs::path& directory, const std::opt
 
 void SayWhatChanged(Console& console, std::vector<std::string> changes, const Run& run,
                     const nlohmann::ordered_json& old_record, const fs::path& directory) {
-  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedTasks(), directory))
+  for (const std::string& change : CompareRecord(old_record, RunRecord(run), run.NamedKinds(), directory))
     changes.push_back(change);
   for (const std::string& change : changes) console.Say("changed: " + change);
 }

@@ -37,10 +37,12 @@ std::string MemoryWatch::Blindness() const { return BlindnessOf(copies_); }
 // Asked several times a step, so nothing is copied on the way.
 template <typename Fn>
 void MemoryWatch::ForEachTable(const Fn& fn) const {
+  CountedTables counted;
   for (const auto& [form, execution] : setting_.plan.executions()) {
     const LoadedTask* loaded = setting_.host.Find(form);
     if (loaded == nullptr) continue;
-    const std::int64_t bytes = loaded->ConstantBytes(setting_.device);
+    const std::int64_t bytes =
+        loaded->ConstantBytes(setting_.device, loaded->SharesTables() ? &counted : nullptr);
     if (bytes > 0) fn(loaded->info().name, bytes);
   }
 }

@@ -4,9 +4,17 @@
 
 namespace medley {
 
-std::int64_t TableRoom::BytesOf(const FormId& form) const {
+std::int64_t TableRoom::BytesOf(const FormId& form, CountedTables* counted) const {
   const LoadedTask* task = host_.Find(form);
-  return task == nullptr ? 0 : task->ConstantBytes(device_);
+  return task == nullptr ? 0 : task->ConstantBytes(device_, counted);
+}
+
+std::int64_t TableRoom::BytesBeside(const FormId& form) const {
+  CountedTables counted;
+  BytesOf(form, &counted);
+  std::int64_t bytes = 0;
+  for (const FormId& other : used_) bytes += BytesOf(other, &counted);
+  return bytes;
 }
 
 // Of others than the task's form, until they take no more than the room. Returns what they take.
@@ -17,14 +25,12 @@ std::int64_t TableRoom::Drop(const std::string& task, std::int64_t room) {
     if (std::ranges::find(used_, known) == used_.end()) used_.insert(used_.begin(), known);
   }
   std::erase(used_, form);
-  std::int64_t taken = 0;
-  for (const FormId& other : used_) taken += BytesOf(other);
+  std::int64_t taken = BytesBeside(form);
   for (const FormId& other : used_) {
     if (taken <= room) break;
-    const std::int64_t bytes = BytesOf(other);
-    if (bytes == 0) continue;
+    if (BytesOf(other) == 0) continue;
     host_.Find(other)->DropConstants(device_);
-    taken -= bytes;
+    taken = BytesBeside(form);  // a table goes with the last task that shares it
   }
   used_.push_back(form);
   return taken;
@@ -36,6 +42,8 @@ std::int64_t TableRoom::MakeRoom(const std::string& task) {
 }
 
 void TableRoom::Restore(const std::string& task) {
+  LoadedTask* const loaded = host_.Find(plan_.IdOf(task));
+  if (loaded != nullptr && loaded->SharesTables()) return loaded->BuildShared(device_);
   if (plan_.RoomForOthersTables(task)) host_.Get(plan_.FormOf(task)).RestoreConstants(device_);
 }
 

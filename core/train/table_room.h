@@ -23,13 +23,15 @@ class TableRoom {
   // Makes room for a draw of the task: others' tables go as far as it needs. Returns the bytes of those that
   // stay, 0 where nothing ever goes.
   std::int64_t MakeRoom(const std::string& task);
-  // Builds the task's own anew where they were dropped.
+  // Builds the task's own anew where they were dropped, and those that it shares in any case.
   void Restore(const std::string& task);
   // Drops all others' tables for the task's evaluation, of which no plan says how much it needs.
   void MakeAllRoom(const std::string& task);
 
  private:
-  std::int64_t BytesOf(const FormId& form) const;
+  std::int64_t BytesOf(const FormId& form, CountedTables* counted = nullptr) const;
+  // Of those that were used before, without what they share with the form.
+  std::int64_t BytesBeside(const FormId& form) const;
   std::int64_t Drop(const std::string& task, std::int64_t room);
 
   at::Device device_;

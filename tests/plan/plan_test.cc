@@ -329,6 +329,15 @@ TEST(Plan, EveryTaskHasTheBudgetToItself) {
   EXPECT_EQ(both.Find(FormId("nobody")), nullptr);
 }
 
+TEST(Plan, ATableThatTasksShareIsCountedOnce) {
+  Profile profile = TwoTasks();  // with tables of 40 and 60 bytes
+  for (const char* name : {"qa", "canvas"}) profile.tasks.at(FormId(name)).shared = {{"qa/words/1", 30}};
+  const std::vector<TaskRequest> both = {Ask("qa", 0), Ask("canvas", 0)};
+  EXPECT_EQ(MakePlan(profile, both, {.budget = 200000}).floor.constants, 70);
+  EXPECT_EQ(MakePlan(profile, {both.front()}, {.budget = 200000}).floor.constants, 40);
+  EXPECT_EQ(MakePlan(TwoTasks(), both, {.budget = 200000}).floor.constants, 100);
+}
+
 TEST(Plan, RowsThatWaitArePlannedToo) {
   const PlanSetting setting{.budget = 200000, .waiting_draws = 5};
   const Plan plan = MakePlan(TwoTasks(), {Ask("qa", 0), Ask("canvas", 0)}, setting);

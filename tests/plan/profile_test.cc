@@ -17,6 +17,7 @@ TEST(Profile, ReadsWhatItWrote) {
   profile.tasks[FormId("qa")].modes[0].gradients_whole = 5;
   profile.tasks[FormId("qa")].modes[0].gradients_pieces = 1000;
   profile.tasks[FormId("qa")].modes[0].work = WorkOf(90, 5);
+  profile.tasks[FormId("qa")].shared = {{"qa/words/1", 30}};
   const auto json = ToJson(profile);
   EXPECT_EQ(ToJson(ProfileFromJson(json, "profile.json")), json);
 }

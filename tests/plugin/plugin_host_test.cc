@@ -58,6 +58,52 @@ TEST(PluginHost, ATaskIsMadeOnceAndWorks) {
   EXPECT_EQ(PluginHost::Texts(run.registry), std::vector<std::string>{"tiny"});
 }
 
+TEST(PluginHost, OneKindUnderTwoNamesIsTwoTasksThatShareEqualTables) {
+  HostFixture run({Fixture("tiny")});
+  run.registry.GiveNames({{"again", "tiny"}});
+  LoadedTask &one = run.Get("tiny"), &two = run.Get("again");
+  EXPECT_NE(&one, &two);
+  EXPECT_EQ(two.info().name, "again");
+  const void* table = one.Constant("table", at::kCPU).const_data_ptr();
+  EXPECT_EQ(two.Constant("table", at::kCPU).const_data_ptr(), table);
+  EXPECT_EQ(one.SharedTableBytes(), two.SharedTableBytes());
+  CountedTables counted;
+  EXPECT_EQ(one.ConstantBytes(at::kCPU, &counted), 64);
+  EXPECT_EQ(two.ConstantBytes(at::kCPU, &counted), 0);
+  EXPECT_EQ(two.ConstantBytes(at::kCPU), 64);
+  // It goes with the last of them, and comes back.
+  one.DropConstants(at::kCPU);
+  EXPECT_EQ(two.Constant("table", at::kCPU).const_data_ptr(), table);
+  EXPECT_EQ(one.Constant("table", at::kCPU).const_data_ptr(), table);
+  one.DropConstants(at::kCPU);
+  two.DropConstants(at::kCPU);
+  EXPECT_EQ(one.ConstantBytes(at::kCPU) + two.ConstantBytes(at::kCPU), 0);
+  two.RestoreConstants(at::kCPU);
+  one.RestoreConstants(at::kCPU);
+  EXPECT_EQ(one.Constant("table", at::kCPU).const_data_ptr(),
+            two.Constant("table", at::kCPU).const_data_ptr());
+  EXPECT_TRUE(one.Constant("table", at::kCPU).equal(at::arange(8).view({2, 4})));
+}
+
+TEST(PluginHost, UnlikeTablesOfOneKindAreNotShared) {
+  const TempDirectory directory;
+  HostFixture run({Copy(directory, "moves_state", "moves_state")});
+  run.registry.GiveNames({{"again", "moves_state"}});
+  const at::Tensor one = run.Get("moves_state").Constant("table", at::kCPU),
+                   two = run.Get("again").Constant("table", at::kCPU);
+  EXPECT_FALSE(one.equal(two)) << "each draws its own";
+  CountedTables counted;
+  EXPECT_GT(run.Get("moves_state").ConstantBytes(at::kCPU, &counted), 0);
+  EXPECT_GT(run.Get("again").ConstantBytes(at::kCPU, &counted), 0);
+}
+
+TEST(PluginHost, AKindUnderOneNameSharesNothing) {
+  HostFixture run({Fixture("tiny")});
+  run.Get("tiny").Constant("table", at::kCPU);
+  EXPECT_FALSE(run.Get("tiny").SharesTables());
+  EXPECT_TRUE(run.Get("tiny").SharedTableBytes().empty());
+}
+
 TEST(PluginHost, AStrippedPluginWorks) {
   HostFixture run({Fixture("stripped")});
   EXPECT_EQ(run.Get("tiny").Constant("table", at::kCPU).numel(), 8);

@@ -122,6 +122,28 @@ TEST(Registry, AnUnknownTaskSuggestsAndSaysWhereItLooked) {
   EXPECT_EQ(registry.Find("zomo"), nullptr);
 }
 
+TEST(Registry, AFurtherNameIsATaskOfItsOwnWithTheKindsFile) {
+  const TempDirectory first, second;
+  WriteTiny(first / "x.so", "mmmm");
+  WriteTiny(second / "y.so", "mmmm");
+  Registry registry = ScanOnly({first.path(), second.path()});
+  const TaskInfo* before = registry.Find("mmmm");
+  registry.GiveNames({{"aaaa", "mmmm"}, {"none", "nnnn"}});
+  ASSERT_EQ(registry.tasks().size(), 2U);
+  EXPECT_EQ(registry.tasks()[0]->name, "aaaa");
+  EXPECT_EQ(registry.Find("mmmm"), before);
+  EXPECT_EQ(registry.Require("aaaa").summary, before->summary);
+  EXPECT_EQ(&registry.FileOf("aaaa"), &registry.FileOf("mmmm"));
+  EXPECT_EQ(registry.KindsOf({"aaaa", "mmmm"}), (std::vector<std::string>{"mmmm", "mmmm"}));
+  EXPECT_TRUE(registry.IsKind("mmmm") && !registry.IsKind("aaaa") && registry.Find("none") == nullptr);
+  EXPECT_TRUE(registry.HasFurtherNames("mmmm") && !registry.HasFurtherNames("aaaa"));
+  ASSERT_EQ(registry.Choices({"aaaa"}).size(), 1U);
+  // What was handed out lives on where the registry moves.
+  const TaskInfo* named = registry.Find("aaaa");
+  const Registry moved = std::move(registry);
+  EXPECT_EQ(moved.Find("aaaa"), named);
+}
+
 TEST(Registry, PathsOfTheEnvironmentMustBeAbsolute) {
   const TempDirectory directory;
   WriteTiny(directory / "x.so", "aaaa");

@@ -49,6 +49,76 @@ TEST(CheckRun, NamesTheTaskThatWasMeant) {
   EXPECT_EQ(Lines(text), 3u) << text;
 }
 
+// What a run with these tasks is told, of weights for 'alpha' and 'more'.
+std::string MistakesOfKinds(const Workspace& work, const std::string& tasks, const TaskKinds& kinds) {
+  work.Write("weights.json", "{\n  \"weights\": {\n    \"alpha\": 1,\n    \"more\": 2\n  }\n}\n");
+  Registry registry = Tasks();
+  registry.GiveNames(kinds);
+  return MistakesOf([&] { CheckRun(work.WriteRun("  \"tasks\": {" + tasks + "}"), {}, registry); });
+}
+
+TEST(CheckRun, AFurtherNameOfATaskHasItsSpec) {
+  const Workspace work;
+  const auto mistakes = [&](const std::string& more) {
+    return MistakesOfKinds(work, R"("more": {"kind": "alpha")" + more + "}", {{"more", "alpha"}});
+  };
+  EXPECT_EQ(mistakes(R"(, "variant": "carry", "options": {"brightness": 1}, "terms": {"text": 3})"), "");
+  EXPECT_TRUE(Has(mistakes(R"(, "options": {"brightnes": 1})"),
+                  "tasks.more.options.brightnes: no such option; did you mean 'brightness'?"));
+  EXPECT_EQ(
+      MistakesOfKinds(work, R"("alpha": {"kind": "alpha"}, "more": {"kind": "beta"})", {{"more", "beta"}}),
+      "")
+      << "that of the name itself";
+}
+
+TEST(CheckRun, AKindMustBeATasksNameAndStandUnderNoOthers) {
+  const Workspace work;
+  const std::string none = MistakesOfKinds(work, R"("more": {"kind": "alhpa"})", {{"more", "alhpa"}});
+  EXPECT_TRUE(Has(none, "run.json:6:28: tasks.more.kind: 'alhpa' is no kind of task; did you mean 'alpha'?"))
+      << none;
+  EXPECT_EQ(Lines(none), 2U) << none;
+  EXPECT_TRUE(Has(MistakesOfKinds(work, R"("alpha": {"kind": "beta"}, "more": {"kind": "beta"})",
+                                  {{"alpha", "beta"}, {"more", "beta"}}),
+                  "tasks.alpha.kind: 'alpha' is a task itself, so nothing else runs under that name"));
+  EXPECT_TRUE(Has(MistakesOfKinds(work, R"("more": {"kind": "beta"}, "most": {"kind": "more"})",
+                                  {{"more", "beta"}, {"most", "more"}}),
+                  "tasks.most.kind: 'more' is a name of this config's for beta; say \"kind\": \"beta\""));
+  EXPECT_TRUE(Has(MistakesOfKinds(work, R"("more": {"kind": "beta"}, "My Own": {"kind": "beta"})",
+                                  {{"more", "beta"}, {"My Own", "beta"}}),
+                  "tasks.My Own.kind: stands under 'My Own', which is no name for a task"));
+}
+
+TEST(CheckRun, AnUnknownNameMayBeAFurtherOne) {
+  const Workspace work;
+  const std::string text = MistakesOfKinds(work, R"("others": {"rows": 3})", {});
+  EXPECT_TRUE(Has(text, "weights.more: no such task (4 tasks: medley tasks; searched: ")) << text;
+  EXPECT_TRUE(
+      Has(text, "; where it is a further name of one, tasks.more.kind in the run config says of which"))
+      << text;
+  EXPECT_TRUE(Has(text, "tasks.others: no such task (4 tasks")) << text;
+  EXPECT_TRUE(Has(text, "; where it is a further name of one, \"kind\" says of which")) << text;
+}
+
+TEST(CheckRun, AnEditBringsNoFurtherName) {
+  const Workspace work;
+  Registry registry = Tasks();
+  registry.GiveNames({{"more", "alpha"}});
+  work.Write("weights.json", R"({"weights": {"alpha": 1}})");
+  const CheckedRun run = CheckRun(work.WriteRun(R"(  "tasks": {"more": {"kind": "alpha"}})"), {}, registry);
+  const auto edit = [&](const std::string& text) {
+    return MistakesOf([&] {
+      CheckEdit({work / "weights.json", text}, run.run, run.model->info, registry, WeightsOf::kUser, {});
+    });
+  };
+  EXPECT_EQ(edit(R"({"weights": {"alpha": 1, "more": 1}})"), "");
+  EXPECT_TRUE(Has(edit(R"({"weights": {"alpha": 1, "most": 1}})"),
+                  "weights.most: no such task; did you mean 'more'? (5 tasks"))
+      << edit(R"({"weights": {"alpha": 1, "most": 1}})");
+  EXPECT_TRUE(Has(edit(R"({"weights": {"alpha": 1, "most": 1}})"),
+                  "; an edit brings no further name of a task: the run's config names its kinds, so add "
+                  "tasks.most.kind and begin a run"));
+}
+
 // The mixer counts draws.
 TEST(CheckRun, StepsAndDrawsTogetherAreBounded) {
   const Workspace work;

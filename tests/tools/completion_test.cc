@@ -118,6 +118,13 @@ TEST_P(Completion, FilesAndConfigKeys) {
   EXPECT_TRUE(options.contains("tasks.arrow_to_gold.options.region_share=")) << options.size();
 }
 
+TEST_P(Completion, AFurtherNameOfATaskHasAKind) {
+  EXPECT_EQ(Of("medley train my.json tasks.asks.ki"), (Completions{"tasks.asks.kind="}));
+  EXPECT_EQ(Of("medley train my.json tasks.control.ki"), Completions());
+  const std::string key = GetParam() == "bash" ? "" : "tasks.asks.kind=";
+  EXPECT_EQ(Of("medley train my.json tasks.asks.kind=mem_c"), (Completions{key + "mem_canvas"}));
+}
+
 TEST_P(Completion, ValuesOfKeysThatHaveAFew) {
   Completions values = Of("medley train my.json device=c");
   // bash takes what stands behind the "=" for a word of its own.

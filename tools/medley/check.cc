@@ -105,8 +105,7 @@ void CheckModel(const Subject& subject, const Registry& registry, const CheckRep
 
 void Check(const Subject& subject, const CheckReport& report) {
   report.Phase("scan");
-  const Registry registry = Registry::Scan({.paths = subject.Paths()});
-  registry.RequireNamed();
+  const Registry registry = ScanFor(subject.config, {}, subject.Paths());
   report.Phase("load");
   InstallCpuAllocator();
   PluginLibrary::Load(registry.files().front());

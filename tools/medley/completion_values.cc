@@ -53,7 +53,10 @@ Words Runs(const std::string& word) {
 // "device=cpu".
 class Keys {
  public:
-  explicit Keys(const Registry& registry) : registry_(registry) { AddBelow(RunConfigSchema(), ""); }
+  // For this word, which may name a task by a further name of its own.
+  Keys(const Registry& registry, const std::string& word) : registry_(registry), further_(FurtherIn(word)) {
+    AddBelow(RunConfigSchema(), "");
+  }
 
   // A key with its values, once the word has the "="; else keys.
   Words For(const std::string& word) const {
@@ -62,6 +65,15 @@ class Keys {
   }
 
  private:
+  // "" where "tasks.NAME." is no beginning of it, or names a task.
+  std::string FurtherIn(const std::string& word) const {
+    const std::string above = "tasks.";
+    const std::size_t end = word.find('.', above.size());
+    if (!word.starts_with(above) || end == std::string::npos) return "";
+    const std::string name = word.substr(above.size(), end - above.size());
+    return registry_.Find(name) == nullptr ? name : "";
+  }
+
   void Add(const ordered_json& schema, const std::string& path) {
     if (path == "tasks") return AddTasks(schema.at("additionalProperties"));
     if (schema.value("type", ordered_json()) == "object") {
@@ -81,7 +93,17 @@ class Keys {
     }
   }
 
-  void AddTasks(const ordered_json& schema) {
+  void AddFurther(const ordered_json& schema) {
+    if (further_.empty()) return;
+    const std::string above = "tasks." + further_ + ".";
+    AddBelow(schema, above);
+    for (const TaskInfo* task : registry_.tasks())
+      values_[above + "kind="].push_back(above + "kind=" + task->name);
+  }
+
+  void AddTasks(ordered_json schema) {
+    AddFurther(schema);
+    schema.at("properties").erase("kind");  // under its own name a task is what it is
     for (const TaskInfo* task : registry_.tasks()) {
       const std::string above = "tasks." + task->name + ".";
       AddBelow(schema, above);
@@ -92,6 +114,7 @@ class Keys {
   }
 
   const Registry& registry_;
+  std::string further_;
   Words keys_;
   std::map<std::string, Words> values_;  // by key and "="
 };
@@ -119,7 +142,7 @@ Words CompletedValues(std::string_view kind, const std::string& word) {
   if (kind == "run") return Runs(word);
   if (kind == "gpu") return GpuNames();
   const Registry registry = Registry::Scan({});
-  if (kind == "key") return Keys(registry).For(word);
+  if (kind == "key") return Keys(registry, word).For(word);
   Words names;
   const auto add = [&](const auto& info) {  // with its meaning, which shells show
     names.push_back(info.name + (info.summary.empty() ? "" : "\t" + Printable(info.summary)));

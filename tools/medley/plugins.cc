@@ -71,6 +71,16 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
                    "; a file is named with its folder or .so (medley plugins list shows all)" + missing);
 }
 
+// The same, also by a further name that the config has for a task.
+PluginToCheck FindFor(const fs::path& config, const PluginSearch& search, const std::string& name) {
+  if (!config.empty()) {
+    const Registry registry = ScanFor(config, {}, search.paths);
+    if (registry.Find(name) != nullptr && !registry.IsKind(name))
+      return {registry.FileOf(name).path, name, registry.KindOf(name)};
+  }
+  return Find(name, search);
+}
+
 // What a run config names, read and not loaded. A lock does not count: it may be about to be made anew.
 struct Named {
   Registry registry;
@@ -82,8 +92,7 @@ std::vector<fs::path> ConfirmOf(const fs::path& config, const NamedPlugins& plug
 }
 
 Named ReadConfig(const fs::path& config, const NamedPlugins& plugins) {
-  Named named{Registry::Scan({.paths = ConfirmOf(config, plugins)}), {}};
-  named.registry.RequireNamed();
+  Named named{ScanFor(config, {}, ConfirmOf(config, plugins)), {}};
   named.checked = CheckRun(config, {}, named.registry, RunState::kBegins, std::nullopt, Locks::kIgnore);
   return named;
 }
@@ -115,12 +124,13 @@ std::vector<PluginToCheck> PluginsToCheck(const Arguments& arguments) {
   const PluginSearch search{.paths = check.config.empty() ? check.named.paths
                                                           : ConfirmOf(check.config, check.named)};
   std::vector<PluginToCheck> plugins;
-  for (const std::string& plugin : arguments.plugins) plugins.push_back(Find(plugin, search));
+  for (const std::string& plugin : arguments.plugins)
+    plugins.push_back(FindFor(check.config, search, plugin));
   if (!plugins.empty()) return plugins;
   if (!check.config.empty()) {
     const Named named = ReadConfig(check.config, check.named);
     for (const std::string& task : named.checked.curriculum.Named())
-      plugins.push_back({named.registry.FileOf(task).path, task});
+      plugins.push_back({named.registry.FileOf(task).path, task, named.registry.KindOf(task)});
     return plugins;
   }
   for (const PluginCandidate& plugin : ListPlugins(search).candidates) {

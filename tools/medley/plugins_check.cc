@@ -88,8 +88,9 @@ void CheckFile(const PluginCheck& check, const PluginToCheck& wanted,
   const PluginFile& plugin = registry.files().front();
   std::set<std::string> ran;
   for (const TaskInfo& task : plugin.tasks) {
-    if (!wanted.task.empty() && wanted.task != task.name) continue;
-    const CheckResult result = CheckOne(check, file, "task", task.name);
+    const std::string& name = wanted.task.empty() ? task.name : wanted.task;
+    if ((wanted.kind.empty() ? name : wanted.kind) != task.name) continue;
+    const CheckResult result = CheckOne(check, file, "task", name);
     ran.insert(result.model);
     on_result(result);
   }

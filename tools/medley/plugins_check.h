@@ -14,6 +14,7 @@ namespace medley {
 struct PluginToCheck {
   std::filesystem::path file;
   std::string task{};  // "": all that the file gives
+  std::string kind{};  // that runs under this name; "": the task of the name
 };
 
 struct PluginCheck {

@@ -68,8 +68,7 @@ void Train(const TrainArguments& arguments) {
   arguments.out.Check();
   std::vector<std::string> texts;
   if (!arguments.corpus.empty()) texts.push_back(ReadFile(arguments.corpus));
-  const Registry registry = Registry::Scan({.paths = PluginPathsOf(arguments)});
-  registry.RequireNamed();
+  const Registry registry = ScanFor(arguments.config, {}, PluginPathsOf(arguments));
   TextsRun run = arguments.config.empty() ? TextsRun{} : ReadRun(arguments.config, registry);
   run.tasks = arguments.tasks;
   std::vector<std::string> left_out;

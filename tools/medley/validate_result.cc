@@ -54,6 +54,7 @@ TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Shar
   const TaskConfig& settings = form.settings;
   const VariantInfo& variant = *registry.Require(form.task).FindVariant(settings.variant);
   return {.task = form.task,
+          .kind = settings.kind,
           .variant = settings.variant,
           .mode = settings.mode.empty() ? std::string(ModeName(DefaultMode(variant))) : settings.mode,
           .mode_by = WhoChooses(settings, variant, plans),
@@ -81,11 +82,12 @@ std::string CountWords(double count, bool is_known) {
 }
 
 void Print(const TaskOutlook& task, int name_width) {
-  Say("  %-*s %6.1f %% %5s %8s %11s  %lld, %s%s\n", name_width, task.task.c_str(), 100 * task.share,
+  Say("  %-*s %6.1f %% %5s %8s %11s  %lld, %s%s%s\n", name_width, task.task.c_str(), 100 * task.share,
       task.rows == 0 ? "auto" : std::to_string(task.rows).c_str(),
       CountWords(task.draws, task.knows_draws).c_str(), CountWords(task.rows_in_all, task.knows_rows).c_str(),
       static_cast<long long>(task.passes), ModeWords(task).c_str(),
-      task.variant == "default" ? "" : (", " + task.variant).c_str());
+      task.variant == "default" ? "" : (", " + task.variant).c_str(),
+      task.kind.empty() ? "" : (", of kind " + task.kind).c_str());
 }
 
 // What only the plan knows.
@@ -124,17 +126,19 @@ std::string_view NameOf(ModeBy by) {
 }
 
 ordered_json ToJson(const TaskOutlook& task) {
-  return {{"task", task.task},
-          {"variant", task.variant},
-          {"passes", task.passes},
-          {"mode", task.mode},
-          {"share", task.share},
-          {"rows", task.rows == 0 ? ordered_json("auto") : ordered_json(task.rows)},
-          {"draws", std::llround(task.draws)},
-          {"rows_in_all", std::llround(task.rows_in_all)},
-          {"mode_by", NameOf(task.mode_by)},
-          {"draws_are_known", task.knows_draws},
-          {"rows_in_all_are_known", task.knows_rows}};
+  ordered_json json = {{"task", task.task},
+                       {"variant", task.variant},
+                       {"passes", task.passes},
+                       {"mode", task.mode},
+                       {"share", task.share},
+                       {"rows", task.rows == 0 ? ordered_json("auto") : ordered_json(task.rows)},
+                       {"draws", std::llround(task.draws)},
+                       {"rows_in_all", std::llround(task.rows_in_all)},
+                       {"mode_by", NameOf(task.mode_by)},
+                       {"draws_are_known", task.knows_draws},
+                       {"rows_in_all_are_known", task.knows_rows}};
+  if (!task.kind.empty()) json["kind"] = task.kind;
+  return json;
 }
 
 // `task_json`: what is known of its tasks.

@@ -22,7 +22,7 @@ enum class ModeBy { kConfig, kPlan, kSpec };
 
 // A task of a stage, with what it would get in the longest run.
 struct TaskOutlook {
-  std::string task, variant, mode;
+  std::string task, kind{}, variant, mode;  // kind: "" where it is that of the name
   ModeBy mode_by = ModeBy::kSpec;
   double share = 0;
   std::int64_t rows = 0;                       // of a draw; 0: "auto"
