@@ -272,18 +272,11 @@ std::optional<std::int64_t> Prober::MeasureRow(LoadedTask& task, const Execution
 
 // Where tables are dropped, a draw begins with its own.
 std::int64_t Prober::BytesOfRebuilding(LoadedTask& task) const {
-  const std::int64_t floor = ReadMemory(device_).now, own = task.ConstantBytes(device_);
+  const std::int64_t floor = ReadMemory(device_).now;
   task.DropConstants(device_);
-  if (!task.SharesTables()) {
-    ResetPeak(device_);
-    task.RestoreConstants(device_);
-    return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
-  }
-  // As if no other task kept them meanwhile.
-  const std::int64_t kept = std::max<std::int64_t>(0, own - (floor - ReadMemory(device_).now));
   ResetPeak(device_);
-  task.RebuildConstants(device_);
-  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor - kept);
+  task.RebuildConstants(device_);  // those that others keep meanwhile too, so it may be less by their bytes
+  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
 }
 
 // Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at

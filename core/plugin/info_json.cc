@@ -1,5 +1,7 @@
 #include <medley/plugin/info_json.h>
 
+#include <medley/plugin/variant_of.h>
+
 #include <map>
 #include <optional>
 
@@ -125,7 +127,7 @@ ordered_json Shown(const TensorInfo& tensor) {
 }  // namespace
 
 ordered_json TaskToJson(const TaskInfo& task, const PluginFile& file) {
-  ordered_json json = Plain(task.AsDeclared());
+  ordered_json json = Plain(WithDefaultSizes(task).AsDeclared());
   json["plugin"] = file.path.string();
   json["build_id"] = file.build_id;
   return json;

@@ -70,7 +70,7 @@ class LoadedTask {
   std::map<std::string, std::int64_t> SharedTableBytes() const;
   // Builds all of the spec's where they are shared: so nobody does in a pass, beside the one that is there.
   void BuildShared(at::Device device);
-  // As RestoreConstants, but each is built once more even where another task has it.
+  // As RestoreConstants, but builds each even where another task has it.
   void RebuildConstants(at::Device device);
 
  private:

@@ -8,6 +8,7 @@
 #include <medley/base/suggest.h>
 #include <medley/data/item_stream.h>
 #include <medley/plugin/task_classes.h>
+#include <medley/plugin/variant_of.h>
 
 #include "plugin_call.h"
 #include "plugin_library.h"
@@ -42,7 +43,7 @@ OptionValues MergeOptions(const TaskInfo& info, const TaskConfig& settings) {
   for (const auto& [name, value] : settings.options) {
     const OptionInfo* option = info.FindOption(name);
     if (option == nullptr) NoSuch(info.name, "option", name, NamesOf(info.options));
-    if (const std::string problem = option->Problem(value); !problem.empty())
+    if (const std::string problem = OptionProblem(info, *option, value); !problem.empty())
       throw InputError("task '" + info.name + "': option '" + Printable(name) + "': " + problem);
     options[name] = value;
   }
@@ -110,7 +111,12 @@ LoadedTask* PluginHost::Find(const FormId& form) const {
 }
 
 const VariantInfo& PluginHost::Variant(const Form& form) {
-  return context_.registry.Require(form.task).RequireVariant(form.settings.variant);
+  const TaskInfo& info = context_.registry.Require(form.task);
+  const VariantInfo& variant = info.RequireVariant(form.settings.variant);
+  if (!HasSizesByOption(variant)) return variant;
+  const auto known = sized_.find(form.id);
+  return known != sized_.end() ? known->second
+                               : sized_.emplace(form.id, VariantOf(info, form.settings)).first->second;
 }
 
 std::optional<TaskOrigin> PluginHost::OriginOf(const std::string& task) const {
@@ -121,8 +127,8 @@ PluginHost::Entry PluginHost::Load(const Form& form) {
   const TaskInfo& info = context_.registry.Require(form.task);
   const PluginFile& file = context_.registry.FileOf(form.task);
   const TaskConfig& settings = form.settings;
-  const VariantInfo* variant = info.FindVariant(settings.variant);
-  if (variant == nullptr) NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
+  if (info.FindVariant(settings.variant) == nullptr)
+    NoSuch(info.name, "variant", settings.variant, NamesOf(info.variants));
   CheckSpecialTokens(info, context_.tokenizer);
   Entry entry;
   const ModelFile& model = context_.model;
@@ -138,7 +144,7 @@ PluginHost::Entry PluginHost::Load(const Form& form) {
       .classes = std::move(classes),
       .chat = context_.chat,
       .chat_template = context_.chat_template};
-  entry.context = std::make_unique<TaskContext>(surroundings, variant->name, MergeOptions(info, settings));
+  entry.context = std::make_unique<TaskContext>(surroundings, settings.variant, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();
   const PluginLibrary& library = LibraryOf(file, info);
@@ -146,7 +152,7 @@ PluginHost::Entry PluginHost::Load(const Form& form) {
   const TaskMaker make = [&library, index = TaskIndex(context_.registry, form.task),
                           &context = *entry.context] { return library.Make(index, context); };
   std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", make);
-  entry.task = std::make_unique<LoadedTask>(info, *variant, plugin, std::move(made),
+  entry.task = std::make_unique<LoadedTask>(info, Variant(form), plugin, std::move(made),
                                             ReadsFiles(info, entry.context->options), make);
   NoteHowItHoldsOut(*entry.task, context_.rules);
   const std::string& kind = context_.registry.KindOf(form.task);

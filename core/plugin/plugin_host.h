@@ -61,7 +61,8 @@ class PluginHost final : public TaskHost {
   Entry Load(const Form& form);
 
   Context context_;
-  SharedTables tables_;  // of the kinds that the run has under several names
+  SharedTables tables_;                  // of the kinds that the run has under several names
+  std::map<FormId, VariantInfo> sized_;  // those of which options say a size; tasks keep references
   std::map<FormId, Entry> tasks_;
 };
 

@@ -10,6 +10,7 @@
 #include <medley/base/suggest.h>
 #include <medley/config/key_paths.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/plugin/variant_of.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution.h>
 
@@ -44,7 +45,7 @@ void CheckOptions(const TaskInfo& task, TaskConfig& config, const TaskReport& re
     const OptionInfo* info = task.FindOption(option);
     if (info == nullptr) {
       report.FailAtKey({"options", option}, NoSuchOption(task, option, known));
-    } else if (const std::string problem = info->Problem(value); !problem.empty()) {
+    } else if (const std::string problem = OptionProblem(task, *info, value); !problem.empty()) {
       report.FailAt({"options", option}, problem);
     } else if (info->kind == OptionKind::kPath) {
       CheckPath(option, std::get<std::string>(value), report);

@@ -8,6 +8,7 @@
 #include <medley/base/suggest.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/curriculum/stage_check.h>
+#include <medley/plugin/variant_of.h>
 #include <medley/run/curriculum_check.h>
 #include <medley/run/input_files.h>
 #include <medley/run/model_check.h>
@@ -224,7 +225,7 @@ std::map<std::string, TaskSize> TaskSizes(const CheckedRun& checked, const Regis
   const FormTable forms(checked.run);
   for (const std::string& name : checked.curriculum.All()) {
     const TaskConfig settings = forms.Own(name).settings;
-    sizes[name] = SizeOf(registry.Require(name).RequireVariant(settings.variant), settings.rows);
+    sizes[name] = SizeOf(VariantOf(registry.Require(name), settings), settings.rows);
   }
   return sizes;
 }

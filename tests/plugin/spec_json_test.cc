@@ -96,12 +96,12 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(SizeSpec()), 2u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e, f] = PassSpec();
-    EXPECT_EQ(FieldsOf(PassSpec()), 6u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = PassSpec();
+    EXPECT_EQ(FieldsOf(PassSpec()), 10u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e] = TermSpec();
-    EXPECT_EQ(FieldsOf(TermSpec()), 5u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f] = TermSpec();
+    EXPECT_EQ(FieldsOf(TermSpec()), 6u);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d] = VariantSpec();

@@ -16,6 +16,7 @@
 #include <medley/base/suggest.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/plugin/variant_of.h>
 #include <medley/report/screen.h>
 #include <medley/step/execution.h>
 #include <medley/weights/model_config_file.h>
@@ -52,7 +53,7 @@ ModeBy WhoChooses(const TaskConfig& settings, const VariantInfo& variant, bool p
 TaskOutlook TaskOf(const Registry& registry, const Form& form, const Mixer::Share& share, double scale,
                    bool plans) {
   const TaskConfig& settings = form.settings;
-  const VariantInfo& variant = *registry.Require(form.task).FindVariant(settings.variant);
+  const VariantInfo variant = VariantOf(registry.Require(form.task), settings);
   return {.task = form.task,
           .kind = settings.kind,
           .variant = settings.variant,
