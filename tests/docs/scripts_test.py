@@ -44,6 +44,15 @@ class Links(InATree):
     def test_nothing_is_wrong(self):
         self.assertEqual(self.found(), [])
 
+    def test_excerpts(self):
+        self.write("core/one.h", "int a;\n\nint b;\n  int c;\n")
+        self.write("docs/a.md", "```cpp from=core/one.h\nint a;\n\nint b;\n  int c;\n```\n")
+        self.write("README.md", "# medley\n")
+        self.assertEqual(self.found(), [])
+        self.write("docs/a.md", "```cpp from=core/one.h\nint a;\n\nint c;\n```\n```cpp from=core/two.h\nint a;\n```\n")
+        self.assertEqual(self.found(), ["docs/a.md: core/one.h has no such lines: int c;",
+                                        "docs/a.md: core/two.h has no such lines: int a;"])
+
     def test_each_way_to_lead_nowhere(self):
         self.write("docs/a.md", "# Twice\n[x](gone.md) [y](#gone) ![z](gone.png) `tools/gone` [r](../README.md#gone)\n")
         self.write("docs/b.md", "not in the index")
