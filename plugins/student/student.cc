@@ -4,6 +4,7 @@
 #include <medley/data/splits.h>
 #include <medley/task/drivers/chat_rows.h>
 #include <medley/task/drivers/judge_pictures.h>
+#include <medley/task/drivers/row.h>
 #include <medley/task/losses.h>
 #include <medley/task/plugin.h>
 #include <medley/task/tensors.h>
