@@ -24,12 +24,12 @@ const std::string kRuns = MEDLEY_SOURCE_DIR "/configs/runs/";
 class BeyondRows : public ::testing::Test {
  protected:
   // The lines of metrics.jsonl of a run of the config; `more`: further words of `medley train`.
-  std::vector<json> Train(const std::string& config, const std::string& name,
-                          const std::string& more = "") const {
+  std::vector<json> Train(const std::string& config, const std::string& name, const std::string& more = "",
+                          const std::string& length = "steps=4 eval.every=4") const {
     const auto trained =
         Shell("XDG_CACHE_HOME=" + Place("cache") + " " + Medley() + "train " + config + " --out " +
-              Place(name) + " steps=4 plan=false threads=1 eval.every=4 eval.rows=4 checkpoint.every=2 " +
-              more + " --plugin-path " MEDLEY_BEYOND_PLUGINS " 2>&1");
+              Place(name) + " plan=false threads=1 eval.rows=4 checkpoint.every=2 " + length + " " + more +
+              " --plugin-path " MEDLEY_BEYOND_PLUGINS " 2>&1");
     EXPECT_EQ(trained.code, 0) << config << '\n' << trained.out;
     std::vector<json> lines;
     std::ifstream file(work_ / name / "metrics.jsonl");
@@ -40,8 +40,8 @@ class BeyondRows : public ::testing::Test {
     EXPECT_FALSE(lines.empty()) << config;
     return lines;
   }
-  std::vector<json> TrainTalk(const std::string& name, const std::string& more = "") const {
-    return Train(kRuns + "talk.json", name, "tasks.talk.rows=4 " + more);
+  void TrainTalk(const std::string& name, const std::string& length) const {
+    Train(kRuns + "talk.json", name, "tasks.talk.rows=4", length);
   }
   std::string Place(const std::string& name) const { return (work_ / name).string(); }
   static double MeanOf(const json& line, const std::string& task, const std::string& term) {
@@ -52,7 +52,7 @@ class BeyondRows : public ::testing::Test {
 };
 
 TEST_F(BeyondRows, ARunThatBeginsFromChatsMeasuresItsPairsFromThem) {
-  TrainTalk("talk");
+  TrainTalk("talk", "steps=4 eval.every=4");
   const std::vector<json> pairs =
       Train(kRuns + "solver.json", "solver", "tasks.solver.rows=4 init_from.run=" + Place("talk"));
   EXPECT_NEAR(MeanOf(pairs[0], "solver", "preference"), std::log(2.0), 1e-5);
@@ -76,8 +76,9 @@ TEST_F(BeyondRows, InARunByStagesStartStaysWhatItWasBeforeTheFirst) {
 TEST_F(BeyondRows, ChatsAndPairsStandBesidePicturesOfTheGame) {
   const std::vector<json> lines =
       Train(kRuns + "talk-game.json", "game",
-            "steps=8 tasks.control.rows=2 tasks.arrow_to_gold.rows=2 tasks.imagine_walls_only.rows=2 "
-            "tasks.talk.rows=2 tasks.solver.rows=2");
+            "tasks.control.rows=2 tasks.arrow_to_gold.rows=2 tasks.imagine_walls_only.rows=2 "
+            "tasks.talk.rows=2 tasks.solver.rows=2",
+            "steps=8 eval.every=8");
   json trained = json::object();
   for (const json& line : lines) trained.update(line.at("terms"));
   for (const char* task : {"arrow_to_gold", "imagine_walls_only", "talk", "solver"})
@@ -109,7 +110,8 @@ TEST_F(BeyondRows, AnAverageFollowsWhatItTeaches) {
 TEST_F(BeyondRows, ATaskThatTriesIsHeldByWhatItWas) {
   const std::vector<json> lines =
       Train(kRuns + "plugin.json", "bandit",
-            "steps=30 optimizer.warmup_steps=0 weights=" MEDLEY_SOURCE_DIR "/plugins/bandit/weights.json");
+            "optimizer.warmup_steps=0 weights=" MEDLEY_SOURCE_DIR "/plugins/bandit/weights.json",
+            "steps=30 eval.every=30");
   EXPECT_NEAR(MeanOf(lines[0], "bandit", "leash"), 0, 1e-5);
   EXPECT_GT(MeanOf(lines.back(), "bandit", "leash"), 1e-5);
 }
