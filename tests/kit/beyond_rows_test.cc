@@ -41,7 +41,7 @@ class BeyondRows : public ::testing::Test {
     return lines;
   }
   void TrainTalk(const std::string& name, const std::string& length) const {
-    Train(kRuns + "talk.json", name, "tasks.talk.rows=4", length);
+    Train(kRuns + "talk.json", name, "tasks.talk.rows=4 optimizer.warmup_steps=0", length);
   }
   std::string Place(const std::string& name) const { return (work_ / name).string(); }
   static double MeanOf(const json& line, const std::string& task, const std::string& term) {
@@ -54,7 +54,8 @@ class BeyondRows : public ::testing::Test {
 TEST_F(BeyondRows, ARunThatBeginsFromChatsMeasuresItsPairsFromThem) {
   TrainTalk("talk", "steps=4 eval.every=4");
   const std::vector<json> pairs =
-      Train(kRuns + "solver.json", "solver", "tasks.solver.rows=4 init_from.run=" + Place("talk"));
+      Train(kRuns + "solver.json", "solver",
+            "tasks.solver.rows=4 optimizer.warmup_steps=0 init_from.run=" + Place("talk"));
   EXPECT_NEAR(MeanOf(pairs[0], "solver", "preference"), std::log(2.0), 1e-5);
   EXPECT_NEAR(MeanOf(pairs[0], "solver", "margin"), 0, 1e-5);
   EXPECT_GT(std::abs(MeanOf(pairs.back(), "solver", "margin")), 1e-5) << "it was trained";
@@ -93,7 +94,7 @@ TEST_F(BeyondRows, AStudentLearnsFromALongerRun) {
   EXPECT_GT(MeanOf(fresh[0], "student", "learn"), 1e-5);
   const std::vector<json> adapters =
       Train(kRuns + "student-adapters.json", "adapters", teacher + " init_from.run=" + Place("short"));
-  EXPECT_GT(MeanOf(adapters[0], "student", "learn"), 1e-7);
+  EXPECT_GT(MeanOf(adapters[0], "student", "learn"), 1e-5);
   // Its own file has the teacher.
   std::filesystem::remove_all(work_ / "long");
   const auto resumed = Shell(Medley() + "resume " + Place("adapters") + " --steps 6 2>&1");
