@@ -55,17 +55,20 @@ class Student final : public Task {
   }
 
   Sums Run(std::string_view pass, PassContext& context) const override {
-    const ModelInputs inputs = ChatRows::Inputs(context.batch(), "");
-    const at::Tensor tokens = context.batch().Column("tokens"), &place = inputs.back().tensor;
+    const Batch& batch = context.batch();
+    const ModelInputs inputs = ChatRows::Inputs(batch, "");
     const at::Tensor likely =
         context.Forward(inputs, {"logits"}).at("logits").log_softmax(1);  // [items, words]
-    if (pass == "teach") {                                                // what is handed on has rows first
-      const at::Tensor flat = at::zeros({tokens.numel(), likely.size(1)}, likely.options());
-      context.Carry("likely", flat.index_copy(0, place, likely).unflatten(0, tokens.sizes()));
+    // What is handed on has rows first, and one shape whatever rows are beside it.
+    const at::Tensor place = FlatPositions(batch.Ragged("learned"), chats_.width());
+    if (pass == "teach") {
+      const at::Tensor none = at::zeros({batch.size() * chats_.width(), likely.size(1)}, likely.options());
+      context.Carry("likely", none.index_copy(0, place, likely).unflatten(0, {batch.size(), chats_.width()}));
       return {};
     }
     const at::Tensor taught = context.Carried("likely").flatten(0, 1).index_select(0, place);
-    const at::Tensor said = tokens.flatten().index_select(0, place).unsqueeze(1);
+    const at::Tensor said =
+        batch.Column("tokens").flatten().index_select(0, inputs.back().tensor).unsqueeze(1);
     return {{"learn", (taught.exp() * (taught - likely)).sum()}, {"file", -likely.gather(1, said).sum()}};
   }
 
