@@ -111,8 +111,7 @@ TEST(CheckRun, AnEditBringsNoFurtherName) {
     });
   };
   EXPECT_EQ(edit(R"({"weights": {"alpha": 1, "more": 1}})"), "");
-  EXPECT_TRUE(Has(edit(R"({"weights": {"alpha": 1, "most": 1}})"),
-                  "weights.most: no such task (5 tasks"))
+  EXPECT_TRUE(Has(edit(R"({"weights": {"alpha": 1, "most": 1}})"), "weights.most: no such task (5 tasks"))
       << edit(R"({"weights": {"alpha": 1, "most": 1}})");
   EXPECT_TRUE(Has(edit(R"({"weights": {"alpha": 1, "most": 1}})"),
                   "; an edit brings no further name of a task: the run's config names its kinds, so add "
