@@ -169,7 +169,7 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   if (!threads.empty()) console.Warn(threads);
   for (const std::string& words : odd) console.Warn(words);
   const std::vector<std::string> taken = TakeStartingWeights(run, console);
-  if (repeated != nullptr) RestoreReferences(run, repeated->directory());
+  if (repeated != nullptr) RestoreReferences(run, RunOfRank(repeated->directory(), cluster->place().rank));
   planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
   if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   std::shared_ptr<const RunDirectory> directory;

@@ -9,6 +9,7 @@
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/go_back.h>
+#include <medley/checkpoint/rank_directories.h>
 #include <medley/config/config_file.h>
 #include <medley/config/threads.h>
 #include <medley/report/screen.h>
@@ -285,8 +286,9 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
   }
-  RequireSameReferences(read.record, path);
-  RestoreReferences(run, path);
+  const fs::path first = RunOfRank(path, cluster->place().rank);  // which keeps what all have
+  RequireSameReferences(read.record, first);
+  RestoreReferences(run, first);
   Admission& admission = planned->admission;
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
   admission.PlanNamed("", {.directory = path});

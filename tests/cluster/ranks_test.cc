@@ -69,6 +69,22 @@ TEST_F(Ranks, OneOfThemIsTodaysRun) {
   EXPECT_EQ(ReadText(At("launched") / "metrics.jsonl"), ReadText(At("plain") / "metrics.jsonl"));
 }
 
+// Each has them all, and nothing of them is exchanged.
+TEST_F(Ranks, AskTheWeightsThatTrainingBeganWith) {
+  WriteText(scratch_ / "weights.json",
+            R"({"unit": "steps", "weights": {"solver": 2, "talk": 1, "arrow_to_gold": 1}})");
+  const std::string texts = MEDLEY_SOURCE_DIR "/configs/texts/";
+  const std::string settings =
+      "tasks.solver.kind=preference tasks.solver.options.data=" + texts +
+      "pairs.jsonl tasks.solver.rows=5 tasks.talk.kind=chat tasks.talk.options.data=" + texts +
+      "talk.jsonl tasks.talk.rows=4 draws_per_step=2 ";
+  ExpectToGoOnWithAnotherNumber(settings);
+  EXPECT_TRUE(fs::exists(At("run") / "references/start.safetensors"));
+  EXPECT_FALSE(fs::exists(At("run") / "rank-1/references"));
+  EXPECT_EQ(ReadText(At("run") / "references/start.safetensors"),
+            ReadText(At("straight") / "references/start.safetensors"));
+}
+
 TEST_F(Ranks, GoOnWithAnotherNumberOfThem) { ExpectToGoOnWithAnotherNumber("eval.every=4"); }
 
 TEST_F(Ranks, AnInterruptOfOneSavesAllAndTheyGoOn) {

@@ -50,11 +50,20 @@ void PrintLine(const std::string& what, const std::string& words) {
   std::cout << Prose("    " + what + std::string(11 - what.size(), ' ') + words) << '\n';
 }
 
+// What is not so of every pass, in words.
+std::string OfPass(const PassInfo& pass) {
+  std::vector<std::string> words;
+  if (!pass.carries.empty()) words.push_back("carries " + JoinNames(pass.carries));
+  if (!pass.keeps.empty()) words.push_back("keeps " + JoinNames(pass.keeps));
+  if (pass.no_gradient) words.emplace_back("without a gradient");
+  if (!pass.reference.empty()) words.push_back("of the reference " + pass.reference);
+  std::string all;
+  for (const std::string& one : words) all += (all.empty() ? " (" : "; ") + one;
+  return pass.name + (all.empty() ? "" : Printable(all) + ")");
+}
+
 void PrintVariant(const VariantInfo& variant) {
-  PrintLine("passes", Cell(variant.passes, [](const PassInfo& pass) {
-              return pass.name +
-                     (pass.carries.empty() ? "" : " (carries " + Printable(JoinNames(pass.carries)) + ")");
-            }));
+  PrintLine("passes", Cell(variant.passes, OfPass));
   PrintLine("terms", Cell(variant.terms, [](const TermInfo& term) {
               return term.name + " x " + FormatNumber(term.weight);
             }));
