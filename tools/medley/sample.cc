@@ -140,14 +140,15 @@ void PrintRow(const Tokenizer& tokenizer, const at::Tensor& tokens, std::int64_t
   }
 }
 
-void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs) {
+// `is_learned`: what it names is, where it names something.
+void PrintTexts(const Tokenizer& tokenizer, const ModelInputs& inputs, bool is_learned) {
   const ModelInput* input = Find(inputs, "tokens");
   if (input == nullptr || input->tensor.dim() != 2) return;
   const at::Tensor tokens = input->tensor.contiguous();
   const std::int64_t width = tokens.size(1);
   const ModelInput* lengths = Find(inputs, "lengths");
   std::vector<std::set<std::int64_t>> learned(static_cast<std::size_t>(tokens.size(0)));
-  if (const ModelInput* supervised = Find(inputs, "supervised")) {
+  if (const ModelInput* supervised = Find(inputs, "supervised"); is_learned && supervised != nullptr) {
     const at::Tensor flat = supervised->tensor.contiguous();
     for (std::int64_t i = 0; i < flat.numel(); ++i) {
       const std::int64_t index = flat.const_data_ptr<std::int64_t>()[i];
@@ -169,8 +170,9 @@ void PrintPass(const Tokenizer* tokenizer, const PassInfo& pass, const ModelInpu
     if (input.name == "images") images += (images.empty() ? "" : ", ") + input.key;
   }
   std::cout << "pass " << pass.name << ", looks at: " << (images.empty() ? "no picture" : images)
-            << (pass.decodes_image ? ", draws a picture" : "") << '\n';
-  if (tokenizer != nullptr) return PrintTexts(*tokenizer, inputs);
+            << (pass.decodes_image ? ", draws a picture" : "")
+            << (pass.HasGradient() ? "" : ", learns nothing") << '\n';
+  if (tokenizer != nullptr) return PrintTexts(*tokenizer, inputs, pass.HasGradient());
   for (const ModelInput& input : inputs)
     std::cout << "  " << input.name << ": " << c10::str(input.tensor.sizes()) << ' '
               << c10::toString(input.tensor.scalar_type()) << '\n';

@@ -65,6 +65,15 @@ TEST_F(TalkRuns, SampleShowsWhatIsLearnedInBrackets) {
   EXPECT_TRUE(Has(terminal.out, "assistant:\x1b[32m")) << terminal.out;
 }
 
+TEST_F(TalkRuns, SampleMarksNothingInPassesThatLearnNothing) {
+  const CommandResult shown =
+      Run("sample preference --rows 1 --config " + Config("preference", json::object()).string());
+  EXPECT_EQ(shown.code, 0) << shown.out;
+  const std::string start = "pass ref_chosen, looks at: no picture, learns nothing\n  1: user:";
+  ASSERT_TRUE(Has(shown.out, start)) << shown.out;
+  EXPECT_EQ(shown.out.find('['), shown.out.find('[', shown.out.find("pass chosen,"))) << shown.out;
+}
+
 TEST_F(TalkRuns, AChatIsTrainedResumedAndScored) {
   const auto config = Config("chat", json::object());
   const CommandResult straight = Run("train " + config.string() + " --out " + Out("straight"));
