@@ -12,6 +12,7 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -98,6 +99,17 @@ inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bo
   return agent;
 }
 
+// Of a task over people's files: a file of both kinds of talk.
+inline std::map<std::string, OptionValue> OptionsOnFile(const std::string& task) {
+  std::map<std::string, OptionValue> options;
+  for (const OptionInfo& option : SharedRegistry().Require(task).options) {
+    if (option.kind == OptionKind::kPath && option.required)
+      options.emplace(option.name, std::string(MEDLEY_SOURCE_DIR "/tests/tasks/texts/talk.jsonl"));
+    if (option.name == "text_width") options.emplace(option.name, 128.0);
+  }
+  return options;
+}
+
 // A task with an agent of its own, on one thread: sums are in one order on every machine.
 struct AgentWithTask {
   // `dropout`: of encoder and picture decoder.
@@ -108,9 +120,11 @@ struct AgentWithTask {
               .model = TinyAgentFile(),
               .tokenizer = &SharedTokenizer(),
               .control_text = control_text}),
-        task(host.Get(OwnForm(
-            what.task,
-            {.mode = {}, .recompute_layers = {}, .variant = what.variant, .options = {}, .terms = {}}))) {
+        task(host.Get(OwnForm(what.task, {.mode = {},
+                                          .recompute_layers = {},
+                                          .variant = what.variant,
+                                          .options = OptionsOnFile(what.task),
+                                          .terms = {}}))) {
     at::set_num_threads(1);
   }
 
