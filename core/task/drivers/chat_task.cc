@@ -119,6 +119,9 @@ void ChatTask::ShowReplies(EvalPass& piece, std::size_t first, Sheet& sheet) con
     asked.emplace_back(first + static_cast<std::size_t>(i), conversation[turn].text);
     conversation.resize(turn);
     prompts.push_back(rows_.format().Prompt(conversation));
+    // As long as can be: room for an evaluation is planned by such rows.
+    if (rows.longest)
+      prompts.back().resize(static_cast<std::size_t>(rows_.width() - 1), prompts.back().back());
     lengths.push_back(std::ssize(prompts.back()));
   }
   if (asked.empty()) return;
