@@ -272,11 +272,14 @@ std::optional<std::int64_t> Prober::MeasureRow(LoadedTask& task, const Execution
 
 // Where tables are dropped, a draw begins with its own.
 std::int64_t Prober::BytesOfRebuilding(LoadedTask& task) const {
-  const std::int64_t floor = ReadMemory(device_).now;
+  const std::int64_t floor = ReadMemory(device_).now, own = task.ConstantBytes(device_);
   task.DropConstants(device_);
+  // What other tasks keep of them stays meanwhile, and would not where they dropped it too.
+  const std::int64_t stays =
+      task.SharesTables() ? std::max<std::int64_t>(0, own - (floor - ReadMemory(device_).now)) : 0;
   ResetPeak(device_);
-  task.RebuildConstants(device_);  // those that others keep meanwhile too, so it may be less by their bytes
-  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor);
+  task.RebuildConstants(device_);
+  return std::max<std::int64_t>(0, ReadMemory(device_).peak - floor - stays);
 }
 
 // Of as many rows that take `whole` bytes together. Not tried where it could be too large: a piece finds at

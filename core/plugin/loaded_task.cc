@@ -229,7 +229,13 @@ void LoadedTask::BuildShared(at::Device device) {
 }
 
 void LoadedTask::RebuildConstants(at::Device device) {
-  shared_tables_.clear();
+  if (shared_ == nullptr) return RestoreConstants(device);
+  const std::map<std::string, Shared, std::less<>> tables = std::exchange(shared_tables_, {});
+  SharedTables* const shared = std::exchange(shared_, nullptr);
+  RestoreConstants(device);
+  shared_ = shared;
+  shared_tables_ = tables;
+  DropConstants(device);
   RestoreConstants(device);
 }
 

@@ -70,7 +70,7 @@ class LoadedTask {
   std::map<std::string, std::int64_t> SharedTableBytes() const;
   // Builds all of the spec's where they are shared: so nobody does in a pass, beside the one that is there.
   void BuildShared(at::Device device);
-  // As RestoreConstants, but builds each even where another task has it.
+  // As RestoreConstants, but first all are built as if no other task had them.
   void RebuildConstants(at::Device device);
 
  private:

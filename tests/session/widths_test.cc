@@ -52,6 +52,23 @@ TEST_F(Widths, APlanAndTheMixtureGoByWhatTheOptionSays) {
   EXPECT_GT(rows["narrow"], 2 * rows["broad"]) << rows["narrow"] << " " << rows["broad"];
 }
 
+TEST_F(Widths, AStageMayChangeItAndHasAPlanOfItsOwn) {
+  WriteText(scratch_ / "weights.json", R"({"unit": "tokens", "stages": [
+    {"name": "a", "weights": {"narrow": 1, "broad": 1}, "until": {"steps": 3}},
+    {"name": "b", "weights": {"narrow": 1, "broad": 1}, "set": {"tasks.broad.options.text_width": 64}}]})");
+  const Ended ended = Train("run", "budget=1GiB");
+  ASSERT_EQ(ended.code, ExitCode::kDone) << ended.out;
+  std::map<std::string, std::int64_t> peaks;
+  const json plan = json::parse(ReadText(scratch_ / "run/plan.json"));
+  for (const json& task : plan.at("tasks")) {
+    const std::string form = task.at("task");
+    peaks[form.starts_with("broad@") ? "changed" : form] = task.at("predicted_peak");
+  }
+  EXPECT_EQ(peaks.size(), 3U) << plan;
+  EXPECT_EQ(peaks.at("changed"), peaks.at("narrow"));
+  EXPECT_LT(peaks.at("changed"), peaks.at("broad"));
+}
+
 TEST_F(Widths, ItIsFixedOnceItWasTrained) {
   ASSERT_EQ(Train("run", "plan=false").code, ExitCode::kDone);
   ResumeRequest request{.overrides = {"steps=8", "tasks.broad.options.text_width=128"}};

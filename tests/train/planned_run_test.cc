@@ -602,6 +602,31 @@ std::int64_t RoomForSomeTables(const Plan& roomy) {
   return roomy.floor_bytes() + roomy.data_bytes + step - kTable / 2;
 }
 
+TEST_F(PlannedRun, ATableThatTwoTasksShareIsPlannedOnceAndGoesWithTheLast) {
+  std::vector<Drawn> drawn;
+  SharedTables shared;
+  const auto tiny = RunWithTables(PlannedConfig(40, kDrawRows), drawn);
+  for (const char* name : {"one", "two"}) tiny->tasks().at(name).task->ShareTables(shared, "kind");
+  RunPlanner roomy = Planner(*tiny, kPlenty);
+  const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedForms()));
+  EXPECT_EQ(roomy.plan().floor.constants, 2 * kTable);
+  RunPlanner planner = Planner(*tiny, budget);
+  EXPECT_TRUE(planner.PlanRun(tiny->run.NamedForms()).drops_tables);
+  planner.Apply(tiny->plan(), *tiny->run.mixer);
+  for (const auto& [name, task] : tiny->tasks()) EXPECT_EQ(task.task->ConstantBytes(at::kCPU), 0) << name;
+  const ScratchDirectory scratch;
+  SetCpuBudget(budget);
+  {
+    TestTrainer trainer(*tiny, scratch.path(), *console_);
+    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
+  }
+  SetCpuBudget(0);
+  EXPECT_EQ(console_.words().find("out of memory"), std::string::npos) << console_.words();
+  const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch / kReceiptFile)));
+  EXPECT_EQ(receipt.overflows(), 0);
+  EXPECT_EQ(receipt.under(), 0);
+}
+
 TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsStayExact) {
   for (const std::int64_t eval_every : {0, 7}) {
     RunConfig config = PlannedConfig(40, kDrawRows);
