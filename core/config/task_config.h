@@ -12,7 +12,7 @@
 namespace medley {
 
 struct TaskConfig {
-  std::string kind;        // the task whose code runs under this name; "": that of the name itself
+  std::string kind{};      // the task whose code runs under this name; "": that of the name itself
   std::int64_t rows = 16;  // effective rows of a draw; 0: "auto", as many as fill the budget
   // Not given: the planner's choice. Without a plan: all rows; sequential, joint where something is carried;
   // none.
