@@ -12,7 +12,6 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -100,8 +99,8 @@ inline std::unique_ptr<Model> MakeAgent(double dropout, at::ScalarType dtype, bo
 }
 
 // Of a task over people's files: a file of both kinds of talk.
-inline std::map<std::string, OptionValue> OptionsOnFile(const std::string& task) {
-  std::map<std::string, OptionValue> options;
+inline OptionValues OptionsOnFile(const std::string& task) {
+  OptionValues options;
   for (const OptionInfo& option : SharedRegistry().Require(task).options) {
     if (option.kind == OptionKind::kPath && option.required)
       options.emplace(option.name, std::string(MEDLEY_SOURCE_DIR "/tests/tasks/texts/talk.jsonl"));
