@@ -605,26 +605,34 @@ std::int64_t RoomForSomeTables(const Plan& roomy) {
 TEST_F(PlannedRun, ATableThatTwoTasksShareIsPlannedOnceAndGoesWithTheLast) {
   std::vector<Drawn> drawn;
   SharedTables shared;
-  const auto tiny = RunWithTables(PlannedConfig(40, kDrawRows), drawn);
+  const auto tiny = RunWithTables(PlannedConfig(1, kDrawRows), drawn);
   for (const char* name : {"one", "two"}) tiny->tasks().at(name).task->ShareTables(shared, "kind");
-  RunPlanner roomy = Planner(*tiny, kPlenty);
-  const std::int64_t budget = RoomForSomeTables(roomy.PlanRun(tiny->run.NamedForms()));
-  EXPECT_EQ(roomy.plan().floor.constants, 2 * kTable);
-  RunPlanner planner = Planner(*tiny, budget);
-  EXPECT_TRUE(planner.PlanRun(tiny->run.NamedForms()).drops_tables);
-  planner.Apply(tiny->plan(), *tiny->run.mixer);
-  for (const auto& [name, task] : tiny->tasks()) EXPECT_EQ(task.task->ConstantBytes(at::kCPU), 0) << name;
-  const ScratchDirectory scratch;
-  SetCpuBudget(budget);
-  {
-    TestTrainer trainer(*tiny, scratch.path(), *console_);
-    EXPECT_EQ(trainer.Train(), ExitCode::kDone);
-  }
-  SetCpuBudget(0);
-  EXPECT_EQ(console_.words().find("out of memory"), std::string::npos) << console_.words();
-  const Receipt receipt = Receipt::FromJson(nlohmann::ordered_json::parse(ReadText(scratch / kReceiptFile)));
-  EXPECT_EQ(receipt.overflows(), 0);
-  EXPECT_EQ(receipt.under(), 0);
+  RunPlanner planner = Planner(*tiny, kPlenty);
+  Plan plan = planner.PlanRun(tiny->run.NamedForms());
+  EXPECT_EQ(plan.floor.constants, 2 * kTable);
+
+  plan.drops_tables = true;
+  plan.data_bytes = 0;
+  for (PlannedTask& entry : plan.entries) entry.predicted_peak = entry.ledger.margin = 0;
+  TableRoom tables(at::kCPU, *tiny->run.host, tiny->plan());
+  const auto room = [&](std::int64_t bytes, const std::string& task) {
+    plan.budget = bytes;
+    tiny->plan().Adopt(plan, {}, {});
+    for (auto& [name, fixture] : tiny->tasks())
+      fixture.task->Constant(fixture.info->constants.front().name, at::kCPU);
+    return tables.MakeRoom(task);
+  };
+  const auto bytes = [&](const std::string& task) {
+    return tiny->tasks().at(task).task->ConstantBytes(at::kCPU);
+  };
+  EXPECT_EQ(room(kTable + kTable / 2, "three"), kTable) << "of the others together";
+  EXPECT_EQ(room(kTable + kTable / 2, "one"), kTable) << "of three: it shares two's";
+  EXPECT_EQ(room(kTable / 2, "three"), 0);
+  EXPECT_EQ(bytes("one") + bytes("two"), 0) << "while one has it nothing is gained";
+  EXPECT_EQ(bytes("three"), kTable);
+  EXPECT_EQ(room(kTable / 2, "one"), 0);
+  EXPECT_EQ(bytes("three"), 0);
+  EXPECT_EQ(bytes("one"), kTable);
 }
 
 TEST_F(PlannedRun, OfTablesThatDoNotAllFitTheLeastRecentlyUsedGoAndPredictionsStayExact) {
