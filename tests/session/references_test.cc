@@ -159,8 +159,9 @@ TEST_F(ReferenceRuns, GoBackWithTheirAverages) {
   Write("chats", kChats, R"("student": 1)", R"("references": {"teacher": {"of": "average", "decay": 0.5}},)");
   ASSERT_EQ(Train("chats", "run").code, ExitCode::kDone);
   const auto end = test::EndState(scratch_ / "run");
-  const Ended back = test::ResumeToTheEnd(
-      scratch_ / "run", {.from = 2, .plugins = {.paths = {MEDLEY_BEYOND_PLUGINS}, .remember = false}});
+  ResumeRequest from_there{.plugins = {.paths = {MEDLEY_BEYOND_PLUGINS}, .remember = false}};
+  from_there.from = 2;
+  const Ended back = test::ResumeToTheEnd(scratch_ / "run", from_there);
   ASSERT_EQ(back.code, ExitCode::kDone) << back.out;
   EXPECT_EQ(test::EndState(scratch_ / "run"), end);
   std::size_t averages = 0;
