@@ -74,7 +74,8 @@ void RequireSame(const Run& run, const std::string& key, const fs::path& checkpo
   }
 }
 
-void TakeOfRun(const Run& run, const std::string& name, const ReferenceConfig& reference, Console& console) {
+std::string TakeOfRun(const Run& run, const std::string& name, const ReferenceConfig& reference,
+                      Console& console) {
   const std::string key = "references." + name;
   const fs::path checkpoint = CheckpointOf(key, reference, console);
   RequireSame(run, key, checkpoint);
@@ -87,7 +88,7 @@ void TakeOfRun(const Run& run, const std::string& name, const ReferenceConfig& r
     throw InputError(key + ".run: its weights are not of this run's model: " + error.what());
   }
   run.references->Take(name, plain->parameters(), FurtherOf(run, name));
-  console.Say("the reference '" + name + "' has the weights of " + Printable(checkpoint));
+  return "the reference '" + name + "' has the weights of " + Printable(checkpoint);
 }
 
 }  // namespace
@@ -138,12 +139,21 @@ std::unique_ptr<References> MakeReferences(const Run& run,
                                       [&run] { return Further(run, /*adapted=*/true); });
 }
 
-void BeginReferences(const Run& run, Console& console) {
-  if (!run.references) return;
+std::vector<std::string> BeginReferences(const Run& run, Console& console) {
+  std::vector<std::string> words;
+  if (!run.references) return words;
   for (const auto& [name, reference] : run.config.references) {
-    if (reference.of == "run" && run.references->Has(name)) TakeOfRun(run, name, reference, console);
+    if (reference.of == "run" && run.references->Has(name))
+      words.push_back(TakeOfRun(run, name, reference, console));
   }
   run.references->Begin();
+  return words;
+}
+
+void RepeatReferences(const Run& run, const fs::path& original) {
+  if (!run.references) return;
+  run.references->Begin();
+  RestoreReferences(run, original);
 }
 
 void SaveReferences(const Run& run, const fs::path& directory) {

@@ -28,9 +28,11 @@ std::unique_ptr<References> MakeReferences(const Run& run, const std::optional<s
 void RequireReferences(const Run& run, const Form& form);
 // What run.json says of them; none where it lacks them.
 std::set<std::string> ReferencesOf(const std::filesystem::path& directory);
-// The run begins with the weights that its model has now. An InputError where another run's are not of its
-// model, or not there.
-void BeginReferences(const Run& run, Console& console);
+// The run begins with the weights that its model has now. Returns words about weights of other runs; an
+// InputError where these are not of its model, or not there.
+std::vector<std::string> BeginReferences(const Run& run, Console& console);
+// The same of a run that repeats the one in `original`, whose kept ones it takes.
+void RepeatReferences(const Run& run, const std::filesystem::path& original);
 // Writes those that are no averages into the run's directory.
 void SaveReferences(const Run& run, const std::filesystem::path& directory);
 // The sums of these files, by name.

@@ -116,7 +116,6 @@ std::vector<std::string> TakeStartingWeights(const Run& run, Console& console) {
   };
   std::erase(words, "");
   WarnOfMuon(run, console);
-  BeginReferences(run, console);
   return words;
 }
 
@@ -148,6 +147,7 @@ std::unique_ptr<Run> BuildBeginning(const BeginRequest& request, Console& consol
       BuildRun(std::move(inputs), Purpose::kTrain, StartingWeights::kPretrained, ClusterOf(request.cluster));
   SayHowFilesAreRead(*run, console);
   for (const std::string& words : TakeStartingWeights(*run, console)) console.Say(words);
+  for (const std::string& words : BeginReferences(*run, console)) console.Say(words);
   return run;
 }
 
@@ -168,8 +168,11 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   RequireSameStart(run);
   if (!threads.empty()) console.Warn(threads);
   for (const std::string& words : odd) console.Warn(words);
-  const std::vector<std::string> taken = TakeStartingWeights(run, console);
-  if (repeated != nullptr) RestoreReferences(run, RunOfRank(repeated->directory(), cluster->place().rank));
+  std::vector<std::string> taken = TakeStartingWeights(run, console);
+  if (repeated == nullptr)
+    Append(BeginReferences(run, console), taken);
+  else
+    RepeatReferences(run, RunOfRank(repeated->directory(), cluster->place().rank));
   planned->admission.PlanNamed(request.profile, repeated != nullptr ? repeated->PlanOf(0) : EarlierPlan());
   if (cluster->alone()) HeedInterrupt();  // several stop together, at their first step
   std::shared_ptr<const RunDirectory> directory;

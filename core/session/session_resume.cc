@@ -274,6 +274,9 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
       console);
   const Run& run = *planned->run;
   RequireSameStart(run, found ? found->path.filename().string() : "");
+  const fs::path first = RunOfRank(path, cluster->place().rank);  // which keeps what all have
+  RequireSameReferences(read.record, first);
+  RestoreReferences(run, first);
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
   SayWhatRuns(run, console);
@@ -285,10 +288,8 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   SayHowFilesAreRead(run, console);
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
+    if (run.references) run.references->Begin();  // averages
   }
-  const fs::path first = RunOfRank(path, cluster->place().rank);  // which keeps what all have
-  RequireSameReferences(read.record, first);
-  RestoreReferences(run, first);
   Admission& admission = planned->admission;
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.
   admission.PlanNamed("", {.directory = path});

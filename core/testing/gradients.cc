@@ -17,6 +17,12 @@ Gradient TakeGradient(const Model& model) {
   return gradient;
 }
 
+double NormOf(const Gradient& gradient) {
+  double squares = 0;
+  for (const at::Tensor& one : gradient) squares += one.to(at::kDouble).pow(2).sum().item<double>();
+  return std::sqrt(squares);
+}
+
 double Distance(const Gradient& got, const Gradient& expected) {
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
