@@ -43,9 +43,16 @@ ordered_json ByRowsJson(const std::map<std::int64_t, std::int64_t>& by_rows) {
 }
 
 ordered_json LedgerJson(const MemoryLedger& step) {
-  return {{"weights", step.weights},     {"optimizer", step.optimizer}, {"constants", step.constants},
-          {"gradients", step.gradients}, {"inputs", step.inputs},       {"activations", step.activations},
-          {"prefix", step.prefix},       {"logits", step.logits},       {"working", step.working}};
+  ordered_json json = {{"weights", step.weights}, {"optimizer", step.optimizer}};
+  if (step.references > 0) json["references"] = step.references;
+  json.update(ordered_json{{"constants", step.constants},
+                           {"gradients", step.gradients},
+                           {"inputs", step.inputs},
+                           {"activations", step.activations},
+                           {"prefix", step.prefix},
+                           {"logits", step.logits},
+                           {"working", step.working}});
+  return json;
 }
 
 }  // namespace
@@ -76,31 +83,27 @@ std::vector<TaskFigures> FiguresOf(const Estimate& estimate, const std::vector<s
 }
 
 std::string StepTable(const std::vector<TaskFigures>& tasks, const NamesOfForms& names, const Gpu* gpu) {
-  std::vector<std::string> header = {"task",      "rows",   "mode",      "micro",  "parameters",
-                                     "optimizer", "tables", "gradients", "inputs", "activations",
-                                     "kv prefix", "logits", "working",   "peak",   "evaluation"};
+  // All tasks of a run have the same, most runs none.
+  const bool has_references = !tasks.empty() && tasks.front().step.references > 0;
+  std::vector<std::string> header = {"task", "rows", "mode", "micro", "parameters", "optimizer"};
+  if (has_references) header.emplace_back("references");
+  header.insert(header.end(), {"tables", "gradients", "inputs", "activations", "kv prefix", "logits",
+                               "working", "peak", "evaluation"});
   if (gpu != nullptr) header.insert(header.end(), {"workspace", "context", "on the device"});
   Table table(header);
   table.Spares({"kv prefix", "logits", "working", "inputs", "tables", "micro", "gradients", "mode",
-                "optimizer", "parameters", "activations"});
+                "optimizer", "references", "parameters", "activations"});
   for (const TaskFigures& task : tasks) {
     const MemoryLedger& step = task.step;
     std::vector<std::string> line = {
-        Label(task, names),
-        task.is_auto ? "1 (auto)" : std::to_string(task.rows),
-        task.way.Words(),
-        std::to_string(task.micro_rows),
-        Bytes(step.weights),
-        Bytes(step.optimizer),
-        Bytes(step.constants),
-        Bytes(step.gradients),
-        Bytes(step.inputs),
-        Bytes(step.activations),
-        Bytes(step.prefix),
-        Bytes(step.logits),
-        Bytes(step.working),
-        Bytes(task.peak) + (task.is_measured ? " *" : ""),
-        Bytes(task.evaluation) + " (" + std::to_string(task.evaluation_rows) + ")"};
+        Label(task, names),  task.is_auto ? "1 (auto)" : std::to_string(task.rows),
+        task.way.Words(),    std::to_string(task.micro_rows),
+        Bytes(step.weights), Bytes(step.optimizer)};
+    if (has_references) line.push_back(Bytes(step.references));
+    line.insert(line.end(), {Bytes(step.constants), Bytes(step.gradients), Bytes(step.inputs),
+                             Bytes(step.activations), Bytes(step.prefix), Bytes(step.logits),
+                             Bytes(step.working), Bytes(task.peak) + (task.is_measured ? " *" : ""),
+                             Bytes(task.evaluation) + " (" + std::to_string(task.evaluation_rows) + ")"});
     if (gpu != nullptr) {
       line.insert(line.end(), {Bytes(gpu->workspace), Bytes(gpu->context),
                                Bytes(std::max(task.peak, task.evaluation) + gpu->workspace + gpu->context)});

@@ -51,6 +51,11 @@ std::int64_t EstimatedRun::OptimizerBytes(std::int64_t ranks) const {
   return MostKeptBytesOf(run_->config.optimizer, model(), ranks).state();
 }
 
+std::int64_t EstimatedRun::ReferenceBytes() const {
+  return medley::ReferenceBytes(model(), TrainedNames(*run_, model()), run_->config.references,
+                                AskedReferences(*run_));
+}
+
 std::int64_t EstimatedRun::element() const {
   return static_cast<std::int64_t>(c10::elementSize(FloatTypeOf(model())));
 }
@@ -121,8 +126,7 @@ Estimate EstimatedRun::Of(std::vector<EstimatedTask> tasks, bool on_gpu, std::in
                           const Telling& tell) const {
   MemoryLedger floor{.weights = WeightBytes(model()),
                      .optimizer = OptimizerBytes(ranks),
-                     .references = ReferenceBytes(model(), TrainedNames(*run_, model()),
-                                                  run_->config.references, AskedReferences(*run_)),
+                     .references = ReferenceBytes(),
                      .constants = on_gpu ? 0 : kept_};
   if (ranks > 1) {  // in which gradients are added up; on a GPU where all have NCCL
     std::vector<at::Tensor> trained;

@@ -30,6 +30,8 @@ class EstimatedRun {
   std::int64_t trained() const { return trained_; }  // parameters
   // Bytes of the optimizer's state, in one of so many processes: in the one that has the most.
   std::int64_t OptimizerBytes(std::int64_t ranks = 1) const;
+  // Of further weights that passes ask, at most; see References.
+  std::int64_t ReferenceBytes() const;
   std::int64_t element() const;  // bytes of a parameter
 
   // Every named task, as configured; by rows of the largest lengths, which are sampled once.

@@ -57,6 +57,7 @@ References::References(const Model& model, const MasterWeights* masters, std::se
                                                                 : at::empty_like(rounded, wide));
     }
   }
+  if (masters_ != nullptr) Begin();
 }
 
 // `value`: of a parameter that the model does not have itself; undefined: it does.

@@ -34,7 +34,8 @@ class References {
  public:
   // Keeps the first two, of which the masters are what averages follow, null where nothing is trained from
   // here on; the model is on its device and in its type. `trained`: names of parameters; `asked`: the
-  // references that passes ask, of which the config has all but "start".
+  // references that passes ask, of which the config has all but "start". Where something is trained they have
+  // the model's present values until Begin.
   References(const Model& model, const MasterWeights* masters, std::set<std::string> trained,
              const ReferencesConfig& config, const std::set<std::string>& asked, const FurtherModel& make);
 

@@ -23,6 +23,7 @@
 #include <medley/report/table.h>
 #include <medley/run/published_files.h>
 #include <medley/run/run.h>
+#include <medley/run/run_references.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/estimate_account.h"
@@ -196,6 +197,8 @@ class Reporter {
     const std::int64_t estimates_own = ReadMemory(at::kCPU).now;
     const auto run =
         BuildRun(CheckInputs(arguments_.config, arguments_.overrides, arguments_.plugins), Purpose::kTrain);
+    Console console(stderr);
+    BeginReferences(*run, console);
     const std::vector<CheckedStep> steps =
         CheckSteps(*run, estimate, estimates_own, estimates_.Tell(kCheckPart));
     json_["check"] = ToJson(steps);

@@ -72,6 +72,9 @@ void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
   words += "\n  they take " + FormatBytes(WeightBytes(subject.model())) + ", gradients " +
            FormatBytes(TrainedBytes(subject.model().parameters())) + ", optimizer " +
            FormatBytes(subject.OptimizerBytes(ranks)) + "; they and the optimizer are in every peak below\n";
+  if (subject.ReferenceBytes() > 0)
+    words += "  so are further weights that passes ask, at most " + FormatBytes(subject.ReferenceBytes()) +
+             " (references)\n";
   if (ranks > 1)
     words += "Figures are those of one of " + std::to_string(ranks) +
              " processes, which has its part of a draw's rows, and a device for itself.\n";
@@ -79,13 +82,15 @@ void PrintModel(const EstimatedRun& subject, std::int64_t ranks) {
 }
 
 nlohmann::ordered_json ModelJson(const EstimatedRun& subject, std::int64_t ranks) {
-  return {{"file", DisplayPath(subject.run().config.model)},
-          {"parameters", subject.parameters()},
-          {"trained_parameters", subject.trained()},
-          {"bytes_of_a_parameter", subject.element()},
-          {"weights", WeightBytes(subject.model())},
-          {"gradients", TrainedBytes(subject.model().parameters())},
-          {"optimizer", subject.OptimizerBytes(ranks)}};
+  nlohmann::ordered_json json = {{"file", DisplayPath(subject.run().config.model)},
+                                 {"parameters", subject.parameters()},
+                                 {"trained_parameters", subject.trained()},
+                                 {"bytes_of_a_parameter", subject.element()},
+                                 {"weights", WeightBytes(subject.model())},
+                                 {"gradients", TrainedBytes(subject.model().parameters())},
+                                 {"optimizer", subject.OptimizerBytes(ranks)}};
+  if (subject.ReferenceBytes() > 0) json["references"] = subject.ReferenceBytes();
+  return json;
 }
 
 void PrintAssumptions(bool on_gpu, bool has_profile) {

@@ -16,6 +16,7 @@
 #include <medley/report/screen.h>
 #include <medley/run/data_files.h>
 #include <medley/run/run.h>
+#include <medley/run/run_references.h>
 #include <medley/train/admission.h>
 
 #include "tools/medley/arguments.h"
@@ -74,6 +75,7 @@ void PlanRun(const PlanArguments& arguments) {
   if (!inputs.checked.token_table.empty()) console.Say(inputs.checked.token_table);
   const auto run = BuildRun(std::move(inputs), Purpose::kTrain);
   for (const std::string& line : run->registry->Choices(run->NamedTasks())) console.Say(line);
+  for (const std::string& words : BeginReferences(*run, console)) console.Say(words);
   (arguments.as_json ? std::cerr : std::cout) << run->budget.Words() << std::endl;
   RunPlanner::Setting setting = RunPlanner::SettingOf(*run);
   setting.all_ways = true;
