@@ -180,6 +180,10 @@ TEST(JsonOutput, PlanFollowsItsSchema) {
   const json staged = outputs.Of(
       "plan " + kQuickstartFile + test::kStaged + (scratch / "staged.json").string() + " --budget 1GiB", 0);
   EXPECT_EQ(staged.at("stages").at(1).at("other_forms").size(), 1U);
+  const json referring = outputs.Of(
+      "plan " MEDLEY_SOURCE_DIR "/configs/runs/talk-staged.json threads=1 tasks.solver.rows=4 --budget 1GiB",
+      0);
+  EXPECT_GE(referring.at("floor").at("references"), referring.at("floor").at("weights"));
 
   const json weights = outputs.Of(again + "1MiB", 5);
   EXPECT_FALSE(weights.at("refusals").at(0).contains("task"));
@@ -319,6 +323,8 @@ TEST(JsonOutput, EstimateFollowsItsSchema) {
   EXPECT_EQ(open.at("tasks").at(0).at("rows_are_auto"), true);
   EXPECT_EQ(open.at("tasks").at(0).at("peak_by_rows").at(2).at("rows"), 4);
   EXPECT_FALSE(open.contains("advice"));
+  const json referring = outputs.Of("estimate " MEDLEY_SOURCE_DIR "/configs/runs/talk-staged.json", 0);
+  EXPECT_GE(referring.at("model").at("references"), referring.at("model").at("weights"));
   const json gpu = outputs.Of(estimate + "--gpu 'RTX 3090'", 0);
   EXPECT_EQ(gpu.at("on_gpu"), true);
   EXPECT_GT(gpu.at("advice").at("budget"), 1LL << 34);
