@@ -309,6 +309,13 @@ TEST_F(ReferenceRuns, RefuseAnotherModelsRun) {
   const Ended good = of("same", "");
   EXPECT_EQ(good.code, ExitCode::kDone) << good.out;
   fs::remove_all(scratch_ / "same");
+  const Ended again = test::ReplayToTheEnd(
+      scratch_ / "student-of-same",
+      {.config = scratch_ / "chats.json", .plugins = {.paths = {MEDLEY_BEYOND_PLUGINS}, .remember = false}},
+      scratch_ / "again");
+  EXPECT_EQ(again.code, ExitCode::kDone) << again.out;
+  EXPECT_EQ(Metrics("again"), Metrics("student-of-same"));
+  EXPECT_EQ(ReadText(FileOf("again", "teacher")), ReadText(FileOf("student-of-same", "teacher")));
   EXPECT_EQ(Resume("student-of-same", "steps=8").code, ExitCode::kDone);
 }
 
