@@ -35,7 +35,7 @@ class FormMeasurer {
     at::Device device;
     const Model& model;
     const Optimizer& optimizer;
-    const References* references;  // null: no pass asks for any
+    const References* references;  // null: each is the model itself
     TaskHost& host;
     const FormTable& forms;
     ContractCheck& contract;

@@ -142,8 +142,7 @@ PluginHost::Entry PluginHost::Load(const Form& form) {
       .rules = context_.rules,
       .task = info.name,
       .classes = std::move(classes),
-      .chat = context_.chat,
-      .chat_template = context_.chat_template};
+      .chat = context_.chat};
   entry.context = std::make_unique<TaskContext>(surroundings, settings.variant, MergeOptions(info, settings));
 
   const std::string plugin = file.path.stem().string();

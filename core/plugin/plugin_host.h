@@ -33,8 +33,7 @@ class PluginHost final : public TaskHost {
     const Tokenizer* tokenizer;  // null, and no control text, where the model declares none
     const std::vector<std::string>& control_text;
     DataRules* rules = nullptr;  // how the run reads files; null: nobody keeps it
-    std::string chat = {};       // as TaskSurroundings has the two
-    std::string chat_template = {};
+    std::string chat = {};       // as TaskSurroundings has it
   };
   explicit PluginHost(Context context);
   ~PluginHost() override;

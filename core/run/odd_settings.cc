@@ -6,9 +6,12 @@
 #include <set>
 #include <variant>
 
+#include <medley/base/files.h>
+#include <medley/base/suggest.h>
 #include <medley/curriculum/forecast.h>
 #include <medley/data/jsonl_file.h>
 #include <medley/report/table.h>
+#include <medley/run/chat_template.h>
 #include <medley/step/schedule.h>
 
 namespace medley {
@@ -55,6 +58,30 @@ class OddSettingsOf {
     LookAtPhases();
     LookAtIntervals();
     LookAtStages();
+    LookAtChat();
+  }
+
+  // What the weights or the vocabulary come with, and nobody follows.
+  void LookAtChat() {
+    if (!run_.chat.empty() || !checked_.model) return;
+    std::vector<std::string> tasks;
+    for (const std::string& name : checked_.curriculum.Named()) {
+      const TaskInfo* task = registry_.Find(name);
+      const OptionInfo* option = task == nullptr ? nullptr : task->FindOption("chat");
+      const auto settings = run_.tasks.find(name);
+      const bool is_given = settings != run_.tasks.end() && settings->second.options.contains("chat");
+      if (option != nullptr && option->kind == OptionKind::kText && !is_given) tasks.push_back(name);
+    }
+    if (tasks.empty()) return;
+    for (const std::filesystem::path& folder :
+         {checked_.model->config.pretrained(), run_.tokenizer.parent_path()}) {
+      const std::filesystem::path file = ChatTemplateIn(folder);
+      if (file.empty()) continue;
+      return Odd("chat: " + DisplayPath(file) + " has a chat template, and nobody chose a chat format, so " +
+                 JoinNames(tasks) +
+                 " write conversations as 'plain', which is not what these weights know; set the key chat, "
+                 "such as \"chat\": \"chatml\", or \"plain\" where that is meant");
+    }
   }
 
   void LookAtSchedule() {

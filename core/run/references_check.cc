@@ -4,6 +4,7 @@
 
 #include <medley/base/suggest.h>
 #include <medley/curriculum/form_table.h>
+#include <medley/run/input_files.h>
 
 namespace medley {
 namespace {
@@ -54,6 +55,10 @@ void CheckReferences(ConfigFile& config, const Curriculum& curriculum, const Run
   }
   for (const auto& [name, reference] : run.references) {
     CheckKindOf(config, name, reference);
+    if (const std::string problem =
+            begins && !reference.run.empty() ? RunDirectoryProblem(reference.run) : "";
+        !problem.empty())
+      config.FailAt({"references", name, "run"}, problem);
     if (name == start)
       config.FailAtKey({"references", name},
                        "is the weights as training finds them, which every run has; choose another name");

@@ -27,7 +27,6 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
-#include <medley/run/chat_template.h>
 #include <medley/run/input_files.h>
 #include <medley/run/published_files.h>
 #include <medley/run/run_classes.h>
@@ -61,23 +60,13 @@ void SetThreads(std::int64_t threads, Purpose purpose, const RankPlace& place) {
   at::set_num_threads(static_cast<int>(threads > 0 ? std::min(threads, kMostThreadsACore * cores) : fair));
 }
 
-// Of the weights, or of the vocabulary.
-std::string ChatTemplateOf(const Run& run) {
-  for (const fs::path& folder :
-       {run.model_file->config.pretrained(), fs::path(run.config.tokenizer).parent_path()}) {
-    if (const fs::path file = ChatTemplateIn(folder); !file.empty()) return DisplayPath(file);
-  }
-  return "";
-}
-
 void MakeHost(Run& run) {
   auto host = std::make_unique<PluginHost>(PluginHost::Context{.registry = *run.registry,
                                                                .model = *run.model_file,
                                                                .tokenizer = run.tokenizer.get(),
                                                                .control_text = run.control_text,
                                                                .rules = run.rules.get(),
-                                                               .chat = run.config.chat,
-                                                               .chat_template = ChatTemplateOf(run)});
+                                                               .chat = run.config.chat});
   FollowClasses(*host, run);
   run.host = std::move(host);
 }

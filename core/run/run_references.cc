@@ -74,11 +74,45 @@ void RequireSame(const Run& run, const std::string& key, const fs::path& checkpo
   }
 }
 
+// Without what says where weights came from, and comments.
+nlohmann::json ValuesOf(nlohmann::json values) {
+  if (!values.is_object()) return values;
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [key, value] : values.items()) {
+    if (key != "$schema" && key != "pretrained" && !key.starts_with("//")) all[key] = ValuesOf(value);
+  }
+  return all;
+}
+
+nlohmann::json ModelValuesIn(const fs::path& file) {
+  return ValuesOf(nlohmann::json::parse(ReadFile(file), nullptr, /*allow_exceptions=*/false));
+}
+
+// Names and shapes alone do not tell: heads, bases of rotations, the order of a vocabulary.
+void RequireSameModel(const Run& run, const std::string& key, const fs::path& other) {
+  const nlohmann::ordered_json record = ReadRunRecord(other);
+  if (!record.is_object()) return;
+  const std::string own_vocabulary = run.tokenizer ? run.tokenizer->hash() : "";
+  const std::string vocabulary = record.value("tokenizer_hash", own_vocabulary);
+  if (run.tokenizer && vocabulary != own_vocabulary)
+    throw InputError(key + ".run: the run in " + Printable(other) +
+                     " reads another vocabulary (its hash is " + vocabulary + ", here " + own_vocabulary +
+                     "), so its tokens are others");
+  const auto input = record.contains("inputs") ? record.at("inputs").find("model") : record.end();
+  if (!record.contains("inputs") || input == record.at("inputs").end()) return;
+  const fs::path file = input->value("path", "");
+  if (input->value("xxh3_128", "") == HashFile(run.config.model) || !FileProblem(file).empty()) return;
+  if (ModelValuesIn(file) != ModelValuesIn(run.config.model))
+    throw InputError(key + ".run: the run in " + Printable(other) + " is of another model: " +
+                     Printable(file) + " has other values than " + Printable(run.config.model));
+}
+
 std::string TakeOfRun(const Run& run, const std::string& name, const ReferenceConfig& reference,
                       Console& console) {
   const std::string key = "references." + name;
   const fs::path checkpoint = CheckpointOf(key, reference, console);
   RequireSame(run, key, checkpoint);
+  RequireSameModel(run, key, checkpoint.parent_path());
   const std::unique_ptr<Model> plain = Further(run, /*adapted=*/false);
   for (const Parameter& parameter : plain->parameters())
     at::Tensor(parameter.tensor).set_data(at::empty(parameter.tensor.sizes(), at::kFloat));
@@ -110,7 +144,7 @@ std::set<std::string> TrainedNames(const Run& run, const Model& model) {
 
 void RequireReferences(const Run& run, const Form& form) {
   for (const std::string& name : AskedReferences(*run.registry, form.task, form.settings.variant)) {
-    if (run.references && run.references->Has(name)) continue;
+    if (run.references->Has(name)) continue;
     throw InputError("the task '" + form.task + "' asks for the reference '" + name +
                      "', which the run has not kept since it began; begin a new run with init_from");
   }
@@ -133,15 +167,14 @@ std::unique_ptr<References> MakeReferences(const Run& run,
                        "', which the run does not keep since it began; begin a new run with init_from");
   }
   if (begun) asked = *begun;
-  if (asked.empty()) return nullptr;
-  return std::make_unique<References>(*run.model, run.optimizer ? &run.optimizer->weights() : nullptr,
-                                      TrainedNames(run, *run.model), run.config.references, asked,
-                                      [&run] { return Further(run, /*adapted=*/true); });
+  return std::make_unique<References>(
+      *run.model, run.optimizer ? &run.optimizer->weights() : nullptr, TrainedNames(run, *run.model),
+      run.config.references, asked, [&run] { return Further(run, /*adapted=*/true); },
+      begun ? References::Fixed::kLater : References::Fixed::kNow);
 }
 
 std::vector<std::string> BeginReferences(const Run& run, Console& console) {
   std::vector<std::string> words;
-  if (!run.references) return words;
   for (const auto& [name, reference] : run.config.references) {
     if (reference.of == "run" && run.references->Has(name))
       words.push_back(TakeOfRun(run, name, reference, console));
@@ -151,13 +184,12 @@ std::vector<std::string> BeginReferences(const Run& run, Console& console) {
 }
 
 void RepeatReferences(const Run& run, const fs::path& original) {
-  if (!run.references) return;
   run.references->Begin();
   RestoreReferences(run, original);
 }
 
 void SaveReferences(const Run& run, const fs::path& directory) {
-  if (!run.references || !run.cluster->is_first()) return;
+  if (!run.cluster->is_first()) return;
   for (const std::string& name : run.references->fixed()) {
     const fs::path file = FileOf(directory, name), aside = file.string() + ".new";
     CreateDirectories(file.parent_path());
@@ -182,26 +214,35 @@ nlohmann::ordered_json ReferencesRecord(const Run& run, const fs::path& director
   return record;
 }
 
-void RequireSameReferences(const nlohmann::ordered_json& record, const fs::path& directory) {
-  if (!record.is_object() || !record.contains(kReferences)) return;
-  for (const auto& [name, sum] : record.at(kReferences).items()) {
-    if (!sum.is_string()) continue;
-    const fs::path file = FileOf(directory, name);
-    if (HashFile(file) == sum.get<std::string>()) continue;
-    throw InputError(Printable(file) + " is not what run.json says, so the run's reference '" + name +
-                     "' is not known any more; restore the file, or begin a new run with init_from");
-  }
+namespace {
+
+// Why what the run keeps of it cannot be used; "": it can.
+std::string ProblemOfKept(const fs::path& directory, const std::string& name,
+                          const nlohmann::ordered_json& record) {
+  const fs::path file = FileOf(directory, name);
+  if (const std::string problem = FileProblem(file); !problem.empty())
+    return "the run keeps no reference '" + name + "', which a task asks for: " + problem;
+  const auto known = record.is_object() ? record.find(kReferences) : record.end();
+  const bool is_known = known != record.end() && known->contains(name) && known->at(name).is_string();
+  if (!is_known || HashFile(file) == known->at(name).get<std::string>()) return "";
+  return Printable(file) + " is not what run.json says, so the run's reference '" + name +
+         "' is not known any more; restore the file";
 }
+
+}  // namespace
 
 void RestoreReferences(const Run& run, const fs::path& directory, const fs::path& checkpoint) {
   if (!run.references) return;
+  const nlohmann::ordered_json record = ReadRunRecord(directory);
   for (const std::string& name : run.references->fixed()) {
-    const fs::path file = FileOf(directory, name);
-    if (const std::string problem = FileProblem(file); !problem.empty())
-      throw InputError("the run in " + Printable(directory) + " keeps no reference '" + name +
-                       "', which a task asks for (" + Printable(file) + " " + problem +
-                       "); begin a new run with init_from");
-    run.references->Restore(name, ReadSafetensors(file), FurtherOf(run, name));
+    const std::string problem = ProblemOfKept(directory, name, record);
+    if (problem.empty()) {
+      run.references->Restore(name, ReadSafetensors(FileOf(directory, name)), FurtherOf(run, name));
+    } else if (checkpoint.empty()) {
+      throw InputError(problem + ", or begin a new run with init_from");
+    } else {
+      run.references->Lack(name, problem);  // which is an error of the tasks that ask for it
+    }
   }
   if (checkpoint.empty()) return;
   const std::vector<Parameter> averages = run.references->State();

@@ -22,7 +22,7 @@ std::set<std::string> AskedReferences(const Run& run);
 // By name, what the config lets train.
 std::set<std::string> TrainedNames(const Run& run, const Model& model);
 // Without values so far. `begun`: the names of those that the run has kept since it began, which an
-// InputError names where a task asks for another one. Null where there are none.
+// InputError names where a task asks for another one, and which are then to be restored; nothing: it begins.
 std::unique_ptr<References> MakeReferences(const Run& run, const std::optional<std::set<std::string>>& begun);
 // An InputError where the form asks for one that the run does not keep.
 void RequireReferences(const Run& run, const Form& form);
@@ -37,10 +37,9 @@ void RepeatReferences(const Run& run, const std::filesystem::path& original);
 void SaveReferences(const Run& run, const std::filesystem::path& directory);
 // The sums of these files, by name.
 nlohmann::ordered_json ReferencesRecord(const Run& run, const std::filesystem::path& directory);
-// An InputError where a file is not what run.json says.
-void RequireSameReferences(const nlohmann::ordered_json& record, const std::filesystem::path& directory);
-// Takes them from a run's directory; with a checkpoint, of a run that is not trained, averages from that.
-// An InputError where the run keeps none of that name.
+// Takes them from a run's directory: an InputError where one is not there, or not what run.json says. With a
+// checkpoint, of a run that is not trained, averages are taken from that, and who asks for one that is not
+// there gets the error.
 void RestoreReferences(const Run& run, const std::filesystem::path& directory,
                        const std::filesystem::path& checkpoint = {});
 

@@ -94,9 +94,7 @@ void SayWhatRuns(const Run& run, Console& console) {
        {RuleWords(*run.model, optimizer), ShardWords(*run.model, optimizer, run.Shard())}) {
     if (!words.empty()) console.Say(words);
   }
-  if (run.references) {
-    for (const std::string& words : run.references->Words()) console.Detail(words);
-  }
+  for (const std::string& words : run.references->Words()) console.Detail(words);
   if (optimizer.average > 0)
     console.Detail("evaluations, sheets and exports read the average of the parameters (optimizer.average)");
 }
@@ -131,7 +129,7 @@ void RecordStart(const Run& run, const RunDirectory& directory, std::int64_t ste
     run.rules->Kept();
   }
   if (run.kernels) record[kKernels] = ToJson(*run.kernels);
-  if (run.references) record[kReferences] = ReferencesRecord(run, directory.path());
+  if (!run.references->names().empty()) record[kReferences] = ReferencesRecord(run, directory.path());
   record["config"] = directory.WriteConfig(ToJson(run.config)).filename().string();
   directory.WriteRecord(std::move(record));
 }

@@ -275,7 +275,6 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   const Run& run = *planned->run;
   RequireSameStart(run, found ? found->path.filename().string() : "");
   const fs::path first = RunOfRank(path, cluster->place().rank);  // which keeps what all have
-  RequireSameReferences(read.record, first);
   RestoreReferences(run, first);
   SayWhatBecameOf(read.files, console);
   SayWhatChanged(console, read.changes, run, read.record, path);
@@ -288,7 +287,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   SayHowFilesAreRead(run, console);
   if (!found) {
     for (const std::string& words : TakeStartingWeights(run, console)) console.Say(words);
-    if (run.references) run.references->Begin();  // averages
+    run.references->Begin();  // averages
   }
   Admission& admission = planned->admission;
   // The tasks that an edit brings are planned with the others: where one does not fit, nothing has changed.

@@ -77,12 +77,6 @@ ChatStrings TaskContext::Chat(std::string_view option) const {
   const std::string& asked = Word(option);
   if (!asked.empty()) return BuiltInChatFormat(asked);
   if (!surroundings_.chat.empty()) return BuiltInChatFormat(surroundings_.chat);
-  if (!surroundings_.chat_template.empty())
-    Say(surroundings_.chat_template +
-        " has a chat template, and nobody chose a chat format, so conversations are written as 'plain', "
-        "which "
-        "is not what these weights know; set the key chat, such as \"chat\": \"chatml\", or \"plain\" where "
-        "that is meant");
   return BuiltInChatFormat("plain");
 }
 

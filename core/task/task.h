@@ -37,7 +37,6 @@ struct TaskSurroundings {
   std::string task{};                  // its own name
   std::vector<std::string> classes{};  // see TaskContext
   std::string chat{};                  // the run's chat format; "": nobody chose one
-  std::string chat_template{};         // a file with the template of what it begins from; "": there is none
 };
 
 // What a config set the options of a task's spec to.
@@ -78,9 +77,8 @@ class TaskContext : public TaskOptions {
   // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had
   // before, where that was not the task's: runs that began then hold out as they did.
   HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
-  // The chat format that the option names, else the run's, else plain: for ChatFormat. Where nobody chose one
-  // and the weights or the vocabulary come with a template, the user is told. InputError where there is none
-  // of that name.
+  // The chat format that the option names, else the run's, else plain: for ChatFormat. InputError where there
+  // is none of that name.
   ChatStrings Chat(std::string_view option) const;
   // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
   bool NamesAreText() const;

@@ -1,6 +1,7 @@
 #include <medley/text/chat_format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -39,6 +40,7 @@ std::vector<ChatStrings> MakeFormats() {
   chatml.to_last += "<think>\n\n</think>\n\n";
   chatml.generation = chatml.to_last;
   chatml.last_drops = "\n";
+  chatml.no_answer_has = "</think>";
   formats.push_back(std::move(chatml));
   const std::string user = "<|start_header_id|>user<|end_header_id|>\n\n",
                     assistant = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n";
@@ -96,11 +98,10 @@ std::string_view Trimmed(std::string_view text) {
   return end == 0 ? std::string_view() : text.substr(begin, end - begin);
 }
 
-// The names in angles in a format's strings that must be single tokens: with these it ends and begins turns.
-std::vector<std::string> SpecialNamesOf(const ChatStrings& strings) {
+// The names in angles in these strings.
+std::vector<std::string> NamesIn(std::initializer_list<const std::string*> strings) {
   std::vector<std::string> names;
-  for (const std::string* text : {&strings.head, &strings.system, &strings.to_assistant, &strings.to_user,
-                                  &strings.tail, &strings.generation, &strings.end}) {
+  for (const std::string* text : strings) {
     for (std::size_t begin = text->find('<'); begin != std::string::npos;
          begin = text->find('<', begin + 1)) {
       const std::string name = text->substr(begin, text->find('>', begin) - begin + 1);
@@ -129,8 +130,15 @@ const ChatStrings& BuiltInChatFormat(std::string_view name) {
 ChatFormat::ChatFormat(ChatStrings strings, const Tokenizer& tokenizer)
     : strings_(std::move(strings)), tokenizer_(tokenizer) {
   const std::vector<std::string> known = tokenizer.SpecialNames();
-  for (const std::string& name : SpecialNamesOf(strings_)) {
-    if (std::ranges::find(known, name) != known.end() && tokenizer.Encode(name).size() == 1) continue;
+  // With these it ends and begins turns, so no words may be them. Others, of thoughts, are tokens alone.
+  const std::vector<std::string> of_turns = NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant,
+                                                     &strings_.to_user, &strings_.tail, &strings_.end});
+  for (const std::string& name :
+       NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant, &strings_.to_user, &strings_.tail,
+                &strings_.end, &strings_.to_last, &strings_.generation})) {
+    const bool must_be_special = std::ranges::find(of_turns, name) != of_turns.end();
+    const bool is_special = std::ranges::find(known, name) != known.end();
+    if (tokenizer.Encode(name).size() == 1 && (is_special || !must_be_special)) continue;
     throw InputError(
         "the chat format '" + strings_.name + "' needs '" + name +
         "', which the vocabulary lacks; choose another format with the key chat, such as plain, or "
@@ -159,6 +167,12 @@ std::optional<ChatProblem> ChatFormat::ProblemOf(const Conversation& conversatio
                       ", as turns alternate in the chat "
                       "format '" +
                       strings_.name + "'");
+    if (turn.role == "assistant" && !strings_.no_answer_has.empty() &&
+        turn.text.find(strings_.no_answer_has) != std::string::npos)
+      return ChatProblem{i,
+                         "expected an answer without '" + strings_.no_answer_has +
+                             "', at which the chat format '" + strings_.name + "' cuts it",
+                         /*is_role=*/false};
     if (turn.learned && turn.role != "assistant") return expected("assistant, whose turns alone are learned");
     if (turn.learned && Said(turn, i + 1 == conversation.size()).empty())
       return ChatProblem{i, "expected words to learn, found none", /*is_role=*/false};

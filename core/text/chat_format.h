@@ -39,6 +39,7 @@ struct ChatStrings {
   std::string end = {};           // the token that ends an answer: with it `to_user` and `tail` begin
   std::vector<std::string> trims = {};  // roles whose words lose the blanks at their ends
   std::string last_drops = {};          // characters that the last answer of all loses at its front
+  std::string no_answer_has = {};       // what templates cut answers at, so that none may have it
   bool alternates = false;              // users and assistants must take turns
 };
 

@@ -40,7 +40,7 @@ class Evaluation {
     at::Device device;
     const Model& model;
     const Tokenizer* tokenizer;    // null: the run has none
-    const References* references;  // null: none is asked
+    const References* references;  // null: each is the model itself
     const Optimizer& optimizer;    // whose average is scored, where it keeps one
     Prefetcher& tasks;             // which loads them
     const PlanInForce& plan;

@@ -36,7 +36,7 @@ class MemoryWatch final : public StepObserver {
     Budget budget;  // 0 bytes: no limit
     const Model& model;
     const Optimizer& optimizer;
-    const References* references;  // null: no pass asks for any
+    const References* references;  // null: each is the model itself
     TaskHost& host;
     const PlanInForce& plan;
     TableRoom& tables;

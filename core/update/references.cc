@@ -36,14 +36,14 @@ std::int64_t BytesIn(std::int64_t numbers, at::ScalarType type) {
 
 References::References(const Model& model, const MasterWeights* masters, std::set<std::string> trained,
                        const ReferencesConfig& config, const std::set<std::string>& asked,
-                       const FurtherModel& make)
+                       const FurtherModel& make, Fixed fixed)
     : model_(model), masters_(masters), trained_(std::move(trained)) {
   for (std::size_t i = 0; i < model.parameters().size(); ++i) places_.emplace(model.parameters()[i].name, i);
   for (const std::string& name : asked) {
     const auto found = config.find(name);
     const ReferenceConfig of = found == config.end() ? ReferenceConfig() : found->second;
     Reference& reference = references_[name];
-    if (of.of != "run") {
+    if (IsAverage(of) || (of.of != "run" && fixed == Fixed::kNow)) {
       reference = Make(make, [&](const Parameter& parameter) {
         return IsTrained(parameter.name) ? at::empty_like(ModelsOwn(parameter.name)) : at::Tensor();
       });
@@ -84,6 +84,7 @@ References::Reference References::Make(const FurtherModel& make,
 const References::Reference& References::Find(std::string_view name) const {
   const auto found = references_.find(std::string(name));
   if (found != references_.end() && found->second.model) return found->second;
+  if (found != references_.end() && !found->second.why_not.empty()) throw InputError(found->second.why_not);
   throw Error("no reference '" + std::string(name) +
               "'; a run has those that the passes of its tasks name: " + Listed(names()));
 }
@@ -128,7 +129,7 @@ void References::Take(const std::string& name, const std::vector<Parameter>& wei
 void References::Begin() {
   const at::NoGradGuard no_gradients;
   for (auto& [name, reference] : references_) {
-    if (reference.config.of == "run") continue;
+    if (reference.config.of == "run" || !reference.model) continue;
     for (std::size_t i = 0; i < reference.own.size(); ++i) {
       const Parameter& parameter = reference.model->parameters()[reference.own[i]];
       if (IsAverage(reference.config)) at::Tensor(reference.average[i]).copy_(MasterOf(parameter.name));
@@ -139,8 +140,10 @@ void References::Begin() {
 
 void References::Updated(std::int64_t step, std::int64_t steps) {
   const at::NoGradGuard no_gradients;
+  bool any = false;
   for (auto& [name, reference] : references_) {
     if (!IsAverage(reference.config) || step % reference.config.every != 0) continue;
+    any = true;
     std::vector<at::Tensor> masters;
     for (const std::size_t place : reference.own)
       masters.push_back(MasterOf(reference.model->parameters()[place].name));
@@ -150,7 +153,7 @@ void References::Updated(std::int64_t step, std::int64_t steps) {
     else
       at::_foreach_lerp_(reference.average, masters, 1 - decay);
   }
-  Round();
+  if (any) Round();
 }
 
 std::vector<std::string> References::fixed() const {
@@ -231,6 +234,7 @@ std::int64_t References::Bytes() const {
 std::vector<std::string> References::Words() const {
   std::vector<std::string> words;
   for (const auto& [name, reference] : references_) {
+    if (!reference.model) continue;
     std::int64_t all = 0, own = 0;
     for (const Parameter& parameter : reference.model->parameters())
       all += static_cast<std::int64_t>(parameter.tensor.nbytes());

@@ -36,8 +36,11 @@ class References {
   // here on; the model is on its device and in its type. `trained`: names of parameters; `asked`: the
   // references that passes ask, of which the config has all but "start". Where something is trained they have
   // the model's present values until Begin.
+  // `fixed`: whether "start" is made now, or comes with Restore.
+  enum class Fixed { kNow, kLater };
   References(const Model& model, const MasterWeights* masters, std::set<std::string> trained,
-             const ReferencesConfig& config, const std::set<std::string>& asked, const FurtherModel& make);
+             const ReferencesConfig& config, const std::set<std::string>& asked, const FurtherModel& make,
+             Fixed fixed = Fixed::kNow);
 
   // An Error lists those that are there.
   const Model& Of(std::string_view name) const;
@@ -59,6 +62,8 @@ class References {
   // Out of such a file; `plain`: see Take. What it lacks is the model's own: an InputError where that is
   // trained.
   void Restore(const std::string& name, const SavedTensors& saved, const FurtherModel& plain);
+  // It cannot be had, and Of says why.
+  void Lack(const std::string& name, std::string why) { references_.at(name).why_not = std::move(why); }
 
   // The averages in float, as "<parameter>.reference.<name>". The tensors themselves, so writing to them
   // loads them; Round then.
@@ -73,6 +78,7 @@ class References {
  private:
   struct Reference {
     ReferenceConfig config{};  // of "start" the default
+    std::string why_not{};     // it is not there
     std::unique_ptr<Model> model{};
     std::vector<std::size_t> own{};     // places of its parameters that are not the model's
     std::vector<at::Tensor> average{};  // of these, in float; those themselves where they are float

@@ -12,7 +12,16 @@ using medley::Conversation;
 using medley::JsonItem;
 using medley::Turn;
 
+// One that nobody reads may be meant to change what is learned.
+void RequireKnownKeys(const JsonItem& message) {
+  for (const auto& [key, value] : message.json().items()) {
+    if (key != "role" && key != "content" && key != "learned" && key != "name")
+      message.Fail(key, "expected role, content, learned or name in a message, and no other key");
+  }
+}
+
 Turn TurnOf(const JsonItem& message) {
+  RequireKnownKeys(message);
   Turn turn{.role = message.Word("role", {"system", "user", "assistant"}), .text = message.Text("content")};
   const bool is_answer = turn.role == "assistant";
   turn.learned = is_answer && (!message.Has("learned") || message.Switch("learned"));

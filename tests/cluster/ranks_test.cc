@@ -1,6 +1,7 @@
 // Runs of several processes against the same run of one, as `medley launch` starts them.
 #include <medley/page/run_data.h>
 
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -69,20 +70,23 @@ TEST_F(Ranks, OneOfThemIsTodaysRun) {
   EXPECT_EQ(ReadText(At("launched") / "metrics.jsonl"), ReadText(At("plain") / "metrics.jsonl"));
 }
 
-// Each has them all, and nothing of them is exchanged.
-TEST_F(Ranks, AskTheWeightsThatTrainingBeganWith) {
+// Each has them all, and nothing of them is exchanged: those of the beginning, and an average.
+TEST_F(Ranks, AskFurtherWeights) {
+  ::setenv("MEDLEY_PLUGIN_PATH", MEDLEY_BEYOND_PLUGINS, /*overwrite=*/1);
   WriteText(scratch_ / "weights.json",
-            R"({"unit": "steps", "weights": {"solver": 2, "talk": 1, "arrow_to_gold": 1}})");
+            R"({"unit": "steps", "weights": {"solver": 2, "student": 2, "arrow_to_gold": 1}})");
   const std::string texts = MEDLEY_SOURCE_DIR "/configs/texts/";
   const std::string settings =
       "tasks.solver.kind=preference tasks.solver.options.data=" + texts +
-      "pairs.jsonl tasks.solver.rows=5 tasks.talk.kind=chat tasks.talk.options.data=" + texts +
-      "talk.jsonl tasks.talk.rows=4 draws_per_step=2 ";
+      "pairs.jsonl tasks.solver.rows=5 tasks.student.options.data=" + texts +
+      "talk.jsonl tasks.student.options.validation=" + texts +
+      "talk-validation.jsonl tasks.student.rows=4 tasks.student.terms.file=1 references.teacher.of=average "
+      "references.teacher.decay=0.5 draws_per_step=2 ";
   ExpectToGoOnWithAnotherNumber(settings);
-  EXPECT_TRUE(fs::exists(At("run") / "references/start.safetensors"));
   EXPECT_FALSE(fs::exists(At("run") / "rank-1/references"));
   EXPECT_EQ(ReadText(At("run") / "references/start.safetensors"),
             ReadText(At("straight") / "references/start.safetensors"));
+  ::unsetenv("MEDLEY_PLUGIN_PATH");
 }
 
 TEST_F(Ranks, GoOnWithAnotherNumberOfThem) { ExpectToGoOnWithAnotherNumber("eval.every=4"); }

@@ -35,7 +35,12 @@ class ByteTokenizer final : public Tokenizer {
     for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
     return ids;
   }
-  std::vector<std::string> SpecialNames() const override { return special_; }
+  // As published vocabularies have it: the names of thoughts are tokens, and none that texts may not have.
+  std::vector<std::string> SpecialNames() const override {
+    std::vector<std::string> names = special_;
+    std::erase_if(names, [](const std::string& name) { return name.ends_with("think>"); });
+    return names;
+  }
   std::string Decode(const std::vector<std::int64_t>& ids) const override {
     std::string text;
     for (const std::int64_t id : ids) text += Piece(id);

@@ -29,7 +29,7 @@ Conversation ChatRows::Without(Conversation conversation, std::size_t oldest) {
   return conversation;
 }
 
-std::size_t ChatRows::TooMany(const Conversation& conversation, std::size_t kept) const {
+std::size_t ChatRows::TooMany(const Conversation& conversation) const {
   const auto tokens = [&](std::size_t oldest) {
     return std::ssize(format_.Encode(Without(conversation, oldest)).ids);
   };
@@ -43,7 +43,7 @@ std::size_t ChatRows::TooMany(const Conversation& conversation, std::size_t kept
   // It may begin with each user's turn behind which something is still learned.
   const std::size_t first = conversation.front().role == "system" ? 1 : 0;
   std::vector<std::size_t> begins;
-  for (std::size_t i = first + 1; i + kept < conversation.size(); ++i) {
+  for (std::size_t i = first + 1; i + 1 < conversation.size(); ++i) {
     const bool is_learned = std::any_of(conversation.begin() + static_cast<std::ptrdiff_t>(i),
                                         conversation.end(), [](const Turn& turn) { return turn.learned; });
     if (conversation[i].role == "user" && is_learned) begins.push_back(i - first);

@@ -39,9 +39,9 @@ class ChatRows {
   std::int64_t width() const { return width_; }
 
   // How many of the oldest turns, behind a system's, must go so that the rest has at most `width` tokens,
-  // begins with a user and has all that `kept` last turns have; 0 where it fits. InputError where it does not
-  // and is not to be cut, or cannot be.
-  std::size_t TooMany(const Conversation& conversation, std::size_t kept = 1) const;
+  // begins with a user and has its last turn; 0 where it fits. InputError where it does not and is not to be
+  // cut, or cannot be.
+  std::size_t TooMany(const Conversation& conversation) const;
   static Conversation Without(Conversation conversation, std::size_t oldest);
   // InputError where there is a problem ("turn 2: ..."), or nothing is learned.
   void Check(const Conversation& conversation) const;

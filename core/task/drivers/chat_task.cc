@@ -105,44 +105,43 @@ void ChatTask::Judge(EvalPass& piece, std::optional<std::int64_t> frequent, Outc
   });
 }
 
+// Each by itself: how long a reply may be is no matter of the rows beside it.
 void ChatTask::ShowReplies(EvalPass& piece, std::size_t first, Sheet& sheet) const {
   const RowRange& rows = piece.batch().rows();
-  std::vector<std::vector<std::int64_t>> prompts;
-  std::vector<std::int64_t> lengths;
-  std::vector<std::pair<std::size_t, std::string>> asked;  // the sheet's row, and what is right
   for (std::int64_t i = 0; i < rows.count && Sheet::Shows(first + static_cast<std::size_t>(i)); ++i) {
     Row row(rows, rows.begin + i);
     Conversation conversation = Draw(row);
-    conversation = ChatRows::Without(std::move(conversation), rows_.TooMany(conversation));
+    conversation = ChatRows::Without(conversation, rows_.TooMany(conversation));
     const std::size_t turn = AskedTurn(conversation);
     if (turn == conversation.size()) continue;
-    asked.emplace_back(first + static_cast<std::size_t>(i), conversation[turn].text);
+    const std::string right = conversation[turn].text;
     conversation.resize(turn);
-    prompts.push_back(rows_.format().Prompt(conversation));
+    std::vector<std::int64_t> prompt = rows_.format().Prompt(conversation);
     // As long as can be: room for an evaluation is planned by such rows.
-    if (rows.longest)
-      prompts.back().resize(static_cast<std::size_t>(rows_.width() - 1), prompts.back().back());
-    lengths.push_back(std::ssize(prompts.back()));
+    if (rows.longest) prompt.resize(static_cast<std::size_t>(rows_.width() - 1), prompt.back());
+    if (std::ssize(prompt) < rows_.width())
+      sheet.Add(first + static_cast<std::size_t>(i), ReplyTo(piece, prompt, right));
   }
-  if (asked.empty()) return;
-  const std::int64_t width = *std::ranges::max_element(lengths);
-  if (width >= rows_.width()) return;  // of a format that asks with more tokens than it trains on
+}
+
+Answer ChatTask::ReplyTo(EvalPass& piece, const std::vector<std::int64_t>& prompt,
+                         const std::string& right) const {
   const at::Device device = piece.batch().Column("lengths").device();
+  const std::int64_t length = std::ssize(prompt), most = std::min(kMostNew, rows_.width() - length);
   const Generated generated =
-      piece.Generate({{"tokens", PadRows(prompts, width, tokenizer_.pad()).to(device), ""},
-                      {"lengths", IntColumn(lengths).to(device), ""}},
-                     {.max_new_tokens = std::min(kMostNew, rows_.width() - width)});
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    std::vector<std::int64_t> ids = generated.tokens[i];
-    ids.erase(std::ranges::find(ids, rows_.format().end()), ids.end());
-    // Both sides are decoded: a vocabulary need not give back a text as it was.
-    const std::string reply = tokenizer_.Decode(ids),
-                      right = tokenizer_.Decode(tokenizer_.EncodeText(asked[i].second));
-    sheet.Add(asked[i].first, {.question = tokenizer_.Decode(prompts[i]),
-                               .reply = reply,
-                               .right = right,
-                               .is_right = reply == right});
-  }
+      piece.Generate({{"tokens", PadRows({prompt}, length, tokenizer_.pad()).to(device), ""},
+                      {"lengths", IntColumn({length}).to(device), ""}},
+                     {.max_new_tokens = most});
+  std::vector<std::int64_t> ids = generated.tokens[0], right_ids = tokenizer_.EncodeText(right);
+  ids.erase(std::ranges::find(ids, rows_.format().end()), ids.end());
+  // Of a longer one as much as there is room for.
+  if (std::ssize(right_ids) > most) right_ids.resize(static_cast<std::size_t>(most));
+  // Both sides are decoded: a vocabulary need not give back a text as it was.
+  const std::string reply = tokenizer_.Decode(ids), expected = tokenizer_.Decode(right_ids);
+  return {.question = tokenizer_.Decode(prompt),
+          .reply = reply,
+          .right = expected,
+          .is_right = reply == expected};
 }
 
 Outcomes ChatTask::Evaluate(EvalContext& context, const RowRange& rows) const {

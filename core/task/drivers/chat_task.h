@@ -60,6 +60,7 @@ class ChatTask : public Task {
   std::optional<std::int64_t> MostFrequent() const;
   void Judge(EvalPass& piece, std::optional<std::int64_t> frequent, Outcomes& outcomes) const;
   void ShowReplies(EvalPass& piece, std::size_t first, Sheet& sheet) const;
+  Answer ReplyTo(EvalPass& piece, const std::vector<std::int64_t>& prompt, const std::string& right) const;
 
   const Tokenizer& tokenizer_;
   ChatRows rows_;

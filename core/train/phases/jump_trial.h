@@ -32,7 +32,7 @@ class JumpTrial {
     std::uint64_t seed = 0;  // of the run
     at::Device device;
     const Model& model;
-    const References* references;  // null: no pass asks for any
+    const References* references;  // null: each is the model itself
     Directions& directions;
     Prefetcher& tasks;
     const PlanInForce& plan;

@@ -51,7 +51,7 @@ class Predictor {
     const RunConfig& config;
     at::Device device;
     const Model& model;
-    const References* references;  // null: no pass asks for any
+    const References* references;  // null: each is the model itself
     Optimizer& optimizer;
     const LossScale& loss_scale;
     const Mixer& mixer;

@@ -169,24 +169,6 @@ TEST(ChatTask, TheOptionsFormatGoesBeforeTheRunsWhichGoesBeforePlain) {
   EXPECT_THROW(first_of("lama3", ""), InputError);
 }
 
-TEST(ChatTask, ATemplateThatNobodyChoseIsToldOnce) {
-  DataRules rules;
-  const auto make = [&](const std::string& option, const std::string& run) {
-    Told(TalkContext(TalkOptions(Told::kSpec, {{"chat", option}}), "default", run, &rules,
-                     "folder/chat_template.jinja"),
-         kRows);
-  };
-  make("chatml", "");
-  make("", "plain");
-  EXPECT_TRUE(rules.TakeWords().empty());
-  make("", "");
-  make("", "");
-  const std::vector<std::string> words = rules.TakeWords();
-  ASSERT_EQ(words.size(), 1U);
-  EXPECT_EQ(words[0].rfind("'talk': folder/chat_template.jinja has a chat template, and nobody chose", 0), 0U)
-      << words[0];
-}
-
 TEST(ChatTask, ScoresTokensAndShowsWhatIsReplied) {
   const Told task = MakeTold();
   TalkEval context(task, 0.5, 0);

@@ -34,14 +34,8 @@ inline OptionValues TalkOptions(const TaskSpec& spec, const OptionValues& change
 }
 
 inline TaskContext TalkContext(const OptionValues& options, const std::string& variant = "default",
-                               const std::string& chat = "", DataRules* rules = nullptr,
-                               const std::string& chat_template = "") {
-  return {{.model = AgentValues(),
-           .tokenizer = &TalkBytes(),
-           .rules = rules,
-           .task = "talk",
-           .chat = chat,
-           .chat_template = chat_template},
+                               const std::string& chat = "", DataRules* rules = nullptr) {
+  return {{.model = AgentValues(), .tokenizer = &TalkBytes(), .rules = rules, .task = "talk", .chat = chat},
           variant,
           options};
 }
