@@ -91,8 +91,10 @@ std::string StepTable(const std::vector<TaskFigures>& tasks, const NamesOfForms&
                                "working", "peak", "evaluation"});
   if (gpu != nullptr) header.insert(header.end(), {"workspace", "context", "on the device"});
   Table table(header);
-  table.Spares({"kv prefix", "logits", "working", "inputs", "tables", "micro", "gradients", "mode",
-                "optimizer", "references", "parameters", "activations"});
+  std::vector<std::string> spare = {"kv prefix", "logits", "working",   "inputs",     "tables",     "micro",
+                                    "gradients", "mode",   "optimizer", "parameters", "activations"};
+  if (has_references) spare.insert(spare.begin() + 9, "references");
+  table.Spares(spare);
   for (const TaskFigures& task : tasks) {
     const MemoryLedger& step = task.step;
     std::vector<std::string> line = {

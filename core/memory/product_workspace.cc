@@ -20,8 +20,9 @@ namespace medley {
 namespace {
 
 // From there on what is packed grows no more (measured with oneDNN 3.7 to 3.11 on AVX512-BF16, rows and both
-// sides to 3,072, one and two threads).
-constexpr std::int64_t kWidest = 1024;
+// sides to 3,072, one and two threads); but with AMX in proportion to what is summed over, to 1 MB at 8,192,
+// whatever the other side is.
+constexpr std::int64_t kWidest = 1024, kDeepest = 8192, kBesideDeep = 512;
 constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
 constexpr std::int64_t kTile = 64;     // the most that pieces are rounded up to
 constexpr std::int64_t kLeast = 1024;  // beside a result in float: measured 128 to 608 with two threads
@@ -84,11 +85,26 @@ ProductWorkspace Remembered(std::int64_t out, std::int64_t in, at::ScalarType dt
   static std::mutex mutex;
   static std::map<std::tuple<std::int64_t, std::int64_t, at::ScalarType, int>, ProductWorkspace> known;
   const std::lock_guard lock(mutex);
-  out = std::min(out, kWidest), in = std::min(in, kWidest);
   const std::tuple key{out, in, dtype, at::get_num_threads()};
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
   return known.emplace(key, Measure(out, in, dtype)).first->second;  // nothing is kept of one that threw
+}
+
+void TakeMost(const ProductWorkspace& one, ProductWorkspace& most) {
+  most.forward = std::max(most.forward, one.forward);
+  most.backward = std::max(most.backward, one.backward);
+  most.result_bytes = std::max(most.result_bytes, one.result_bytes);
+}
+
+// Of any size, by running small ones.
+ProductWorkspace OfMatrix(std::int64_t out, std::int64_t in, at::ScalarType dtype) {
+  ProductWorkspace most = Remembered(std::min(out, kWidest), std::min(in, kWidest), dtype);
+  if (in > kWidest) TakeMost(Remembered(std::min(out, kBesideDeep), std::min(in, kDeepest), dtype), most);
+  if (out > kWidest) TakeMost(Remembered(std::min(out, kDeepest), std::min(in, kBesideDeep), dtype), most);
+  const std::int64_t deeper = (std::max(out, in) + kDeepest - 1) / kDeepest;
+  most.forward *= deeper, most.backward *= deeper;
+  return most;
 }
 
 // Of fp16, which goes in float (model/products.h): a copy of the matrix, beside the result.
@@ -147,12 +163,10 @@ ProductWorkspace WorkspaceOf(const std::vector<Parameter>& parameters) {
   });
   if (computes != parameters.end()) most.dtype = computes->tensor.scalar_type();  // as FloatTypeOf
   for (const at::Tensor& matrix : HalfMatrices(parameters)) {
-    const ProductWorkspace one = matrix.scalar_type() == at::kHalf
-                                     ? WideWorkspace(matrix)
-                                     : Remembered(matrix.size(0), matrix.size(1), matrix.scalar_type());
-    most.forward = std::max(most.forward, one.forward);
-    most.backward = std::max(most.backward, one.backward);
-    most.result_bytes = std::max(most.result_bytes, one.result_bytes);
+    TakeMost(matrix.scalar_type() == at::kHalf
+                 ? WideWorkspace(matrix)
+                 : OfMatrix(matrix.size(0), matrix.size(1), matrix.scalar_type()),
+             most);
   }
   return most;
 }
