@@ -113,7 +113,9 @@ TEST_F(ReferenceRuns, GoOnAsIfTheyHadNotStopped) {
     EXPECT_EQ(test::EndState(scratch_ / run), end);
     EXPECT_EQ(ReadText(FileOf(run, "start")), start);
     EXPECT_NEAR(FirstLoss(run), std::log(2.0), 2e-3);
-    if (run == "phases") EXPECT_TRUE(Has(ReadText(scratch_ / run / "metrics.jsonl"), "\"jump"));
+    if (run == "phases") {
+      EXPECT_TRUE(Has(ReadText(scratch_ / run / "metrics.jsonl"), "\"jump"));
+    }
   }
 }
 
