@@ -44,6 +44,9 @@ class ReferenceRuns : public ::testing::Test {
                   "optimizer": {"learning_rate": 0.001, "warmup_steps": 0, "decay_fraction": 0},)" +
                   more + R"("tasks": {)" + tasks + "}}");
   }
+  // For a command.
+  static constexpr const char* kNamed =
+      " --plugin-path " MEDLEY_BEYOND_PLUGINS " --plugin-path " MEDLEY_PLUGIN_FIXTURES "/fails_to_run ";
   static NamedPlugins Plugins() {
     return {.paths = {MEDLEY_BEYOND_PLUGINS, MEDLEY_PLUGIN_FIXTURES "/fails_to_run"}, .remember = false};
   }
@@ -161,8 +164,8 @@ TEST_F(ReferenceRuns, OutliveATaskThatFails) {
 TEST_F(ReferenceRuns, AreScoredWithTheirOwnWeights) {
   Write("pairs", kPairs, R"("solver": 1)");
   ASSERT_EQ(Train("pairs", "run").code, ExitCode::kDone);
-  const auto scored =
-      Shell(Medley() + "eval " + (scratch_ / "run").string() + " --json 2>" + (scratch_ / "words").string());
+  const auto scored = Shell(Medley() + "eval " + (scratch_ / "run").string() + kNamed + " --json 2>" +
+                            (scratch_ / "words").string());
   ASSERT_EQ(scored.code, 0) << ReadText(scratch_ / "words");
   EXPECT_EQ(json::parse(scored.out).at("tasks").at("solver").at("loss"),
             Metrics("run").back().at("eval").at("solver").at("loss"));
@@ -182,7 +185,7 @@ TEST_F(ReferenceRuns, GoBackWithTheirAverages) {
   for (const auto& [name, tensor] : ReadSafetensors(newest / "optim.safetensors"))
     averages += name.ends_with(".reference.teacher") ? 1 : 0;
   EXPECT_EQ(averages, ReadSafetensors(newest / "model.safetensors").size());
-  const auto out = Shell(Medley() + "export " + (scratch_ / "run").string() + " --out " +
+  const auto out = Shell(Medley() + "export " + (scratch_ / "run").string() + kNamed + " --out " +
                          (scratch_ / "out").string() + " 2>&1");
   ASSERT_EQ(out.code, 0) << out.out;
   for (const auto& entry : fs::recursive_directory_iterator(scratch_ / "out"))
@@ -286,7 +289,7 @@ TEST_F(ReferenceRuns, RefuseWhatIsNoLongerWhatItWas) {
   std::string damaged = start;
   damaged.back() = static_cast<char>(damaged.back() ^ 1);
   WriteText(FileOf("run", "start"), damaged);
-  const auto scored = Shell(Medley() + "eval " + (scratch_ / "run").string() + " 2>&1");
+  const auto scored = Shell(Medley() + "eval " + (scratch_ / "run").string() + kNamed + " 2>&1");
   EXPECT_NE(scored.code, 0) << scored.out;
   EXPECT_TRUE(Has(scored.out, "start.safetensors is not what run.json says")) << scored.out;
   const Ended changed = Resume("run", "steps=6");
@@ -333,7 +336,7 @@ TEST_F(ReferenceRuns, RefuseAnotherModelsRun) {
   WriteText(scratch_ / "same/run.json", own);
   const Ended other = of("wide", "");
   EXPECT_EQ(other.code, ExitCode::kBadInput);
-  EXPECT_TRUE(Has(other.out, "references.teacher.run: its weights are not of this run's model")) << other.out;
+  EXPECT_TRUE(Has(other.out, "is of another model")) << other.out;
   const Ended unscored = of("same", R"(, "weights": "best")");
   EXPECT_EQ(unscored.code, ExitCode::kBadInput);
   EXPECT_TRUE(Has(unscored.out, "was evaluated, so none is the best")) << unscored.out;
