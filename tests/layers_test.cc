@@ -238,9 +238,10 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/checkpoint/checkpoint_files.cc", "core/checkpoint/run_directory.cc",
       "core/curriculum/weight_log.cc", "core/plan/receipt_book.cc", "core/plan/run_planner.cc",
       "core/report/console.cc", "core/report/event_file.h", "core/report/log_repair.cc",
-      "core/report/metrics.cc", "core/report/metrics.h", "core/session/repeated_run.cc",
-      "core/session/session.cc", "core/session/session_begin.cc", "core/train/admission.cc",
-      "core/train/profile_sink.cc", "core/train/resumed_weights.cc", "core/train/weight_edits.cc",
+      "core/report/metrics.cc", "core/report/metrics.h", "core/run/run_references.cc",
+      "core/session/repeated_run.cc", "core/session/session.cc", "core/session/session_begin.cc",
+      "core/train/admission.cc", "core/train/profile_sink.cc", "core/train/resumed_weights.cc",
+      "core/train/weight_edits.cc",
       // In a folder that is new: an export's, a plugin's.
       "core/run/export.cc", "core/run/export_config.cc", "core/weights/peft_weights_writer.cc",
       "core/weights/pretrained_writer.cc", "tools/medley/new.cc",

@@ -67,7 +67,7 @@ struct Run {
   std::unique_ptr<ContractCheck> contract;
   std::unique_ptr<StepExecutor> executor;
   std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<References> references;      // also of who scores; null for an export
+  std::unique_ptr<References> references;      // also of who scores; null for an export, or of a test
   std::unique_ptr<GradientExchange> exchange;  // null: a process alone
 
   // The named tasks: those with a weight above 0 in some stage, in the file's order. Others of the file are

@@ -144,7 +144,7 @@ std::set<std::string> TrainedNames(const Run& run, const Model& model) {
 
 void RequireReferences(const Run& run, const Form& form) {
   for (const std::string& name : AskedReferences(*run.registry, form.task, form.settings.variant)) {
-    if (run.references->Has(name)) continue;
+    if (run.references && run.references->Has(name)) continue;
     throw InputError("the task '" + form.task + "' asks for the reference '" + name +
                      "', which the run has not kept since it began; begin a new run with init_from");
   }

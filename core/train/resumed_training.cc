@@ -79,7 +79,9 @@ TrainingState ResumedTraining::State() {
   const at::Device device = run_.device;
   TrainingState state{run_.optimizer->weights().list(), run_.optimizer->State(), {}};
   state.parts = run_.optimizer->Parts();
-  for (Parameter& average : run_.references->State()) state.optimizer.push_back(std::move(average));
+  if (run_.references) {
+    for (Parameter& average : run_.references->State()) state.optimizer.push_back(std::move(average));
+  }
   // Progress first: the mixer compares its mixture with the saved one, so it must be the present stage's,
   // without dropped tasks.
   state.sections.push_back(
@@ -119,7 +121,7 @@ void ResumedTraining::Load() {
     LoadCheckpoint(start_.from->path, state_);
     state_.convert_optimizer = nullptr;
     run_.optimizer->weights().Round();
-    run_.references->Round();
+    if (run_.references) run_.references->Round();
   } else {
     run_.optimizer->Begin();
   }

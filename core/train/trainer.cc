@@ -427,7 +427,7 @@ std::optional<Failure> Trainer::UpdateWeights(StepRecord& record) {
   try {
     record.gradient_norm = run_.optimizer->Step(record.learning_rate);
     agreement_->Updated();
-    run_.references->Updated(record.step, hours_.decay().end());
+    if (run_.references) run_.references->Updated(record.step, hours_.decay().end());
     return std::nullopt;
   } catch (const NotFiniteError& error) {
     std::set<std::string> tasks;
