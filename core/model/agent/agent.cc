@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include <limits>
+#include <utility>
 
 #include <medley/base/error.h>
 #include <medley/model/agent/agent_spec.h>
@@ -165,10 +166,10 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
 
 ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                                    ForwardContext& context) const {
-  const at::Tensor x = language_.Embed(in.tokens);
+  at::Tensor x = language_.Embed(in.tokens);
   TextInput text = Seen(in, encodings, context);
   if (!in.draws()) text.selected = in.selected;
-  const at::Tensor hidden = language_.Hidden(x, text, context);
+  const at::Tensor hidden = language_.Hidden(std::move(x), text, context);
 
   ModelOutputs outputs;
   if (in.scores()) {

@@ -6,6 +6,7 @@
 #include <medley/model/blocks/operators.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace medley {
@@ -190,7 +191,18 @@ class TextNumbers {
   std::int64_t Cache() const {
     return shape_.cached > 0 ? shape_.rows * (shape_.prefix + shape_.cached) * 2 * keys_ : 0;
   }
-  std::int64_t OutputNumbers() const { return shape_.selects ? 0 : Positions(false) * hidden_; }
+  std::int64_t OutputNumbers() const { return Positions(shape_.selects) * hidden_; }
+
+  // Where queries and keys stand, of which a GPU has a table, and what sees what, which its fused kernels
+  // know.
+  std::int64_t Places() const {
+    const std::int64_t width = shape_.width, seen = prefix_ + width;
+    const std::int64_t mask = width * (shape_.shared + seen);
+    if (shape_.on_gpu) return If(is_eager(), mask);
+    const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
+    return mask + InFloat(2 * width * config_.head_dim * queries) +
+           KeyTurns(config_, seen, shape_.number_bytes);
+  }
 
  private:
   LossPieces Pieces() const { return {vocabulary_, config_.loss_bytes}; }
@@ -249,16 +261,6 @@ class TextNumbers {
   std::int64_t LookedUpBeside() const {
     return shape_.on_gpu && shape_.with_graph && training_.words() ? kMostPaddedIds * hidden_ : 0;
   }
-  // Where queries and keys stand, of which a GPU has a table, and what sees what, which its fused kernels
-  // know.
-  std::int64_t Places() const {
-    const std::int64_t width = shape_.width, seen = prefix_ + width;
-    const std::int64_t mask = width * (shape_.shared + seen);
-    if (shape_.on_gpu) return If(is_eager(), mask);
-    const std::int64_t queries = RepeatsTurns(config_.head_dim) ? config_.heads : 1;
-    return mask + InFloat(2 * width * config_.head_dim * queries) +
-           KeyTurns(config_, seen, shape_.number_bytes);
-  }
   bool is_eager() const { return config_.attention == AttentionKind::kEager; }
   bool is_half() const { return products_ == 0; }
   std::int64_t InFloat(std::int64_t count) const { return Floats(count, shape_.number_bytes); }
@@ -307,7 +309,9 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
     parts.push_back(std::move(part));
   };
   const ForwardPart embedded = numbers.Embedded();
-  add(embedded, body + "embed_tokens.", embedded.kept);
+  // Without a graph the layers alone have them.
+  const std::int64_t places = shape.with_graph ? 0 : numbers.Places();
+  add(embedded, body + "embed_tokens.", embedded.kept - places);
   for (int i = 0; i < config.layers; ++i) {
     const std::string layer = body + "layers." + std::to_string(i) + ".";
     add(numbers.Attention(static_cast<std::size_t>(i)), layer + "self_attn.", 0, i);
@@ -315,6 +319,7 @@ std::vector<ForwardPart> Footprint(const LanguageConfig& config, std::int64_t vo
     parts.back().prefix += numbers.Cache();
     add(numbers.FeedForward(static_cast<std::size_t>(i), shape.selects && i + 1 == config.layers),
         layer + "mlp.", 0, i);
+    for (ForwardPart& part : std::span(parts).last(2)) part.forward += places;
   }
   add(numbers.Out(), body + "norm.", numbers.OutputNumbers());
   if (shape.supervised == 0) return parts;

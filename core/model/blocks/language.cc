@@ -264,9 +264,9 @@ AdapterDrops Language::DropsOf(std::size_t index, const TextInput& text, Forward
           .v = of_seen(layer.v, "v_proj")};
 }
 
-at::Tensor Language::Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const {
+at::Tensor Language::Hidden(at::Tensor x, const TextInput& text, ForwardContext& context) const {
   const Places places = PlacesOf(text, x.size(1), x.options().requires_grad(false));
-  at::Tensor y = x;
+  at::Tensor y = std::move(x);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const AdapterDrops drops = DropsOf(i, text, context);
     y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places, drops](const at::Tensor& in) {

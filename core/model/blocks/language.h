@@ -58,7 +58,7 @@ class Language {
   // ids [...] -> [..., hidden]
   at::Tensor Embed(const at::Tensor& ids) const;
   // [rows, length, hidden] -> states after the final norm: the same shape, or [items, hidden] where selected.
-  at::Tensor Hidden(const at::Tensor& x, const TextInput& text, ForwardContext& context) const;
+  at::Tensor Hidden(at::Tensor x, const TextInput& text, ForwardContext& context) const;
   // One more token of each row: x [rows, hidden], at `positions` [rows] int64, all below `end` -> its state
   // after the final norm, [rows, hidden]. The same as Hidden of the whole text, but for rounding.
   at::Tensor Continue(const at::Tensor& x, const at::Tensor& positions, std::int64_t end,
