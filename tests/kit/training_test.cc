@@ -164,7 +164,7 @@ TEST_F(KitTraining, AVocabularyKnowsTheTextsOfAFileWithTheConfigThatNamesIt) {
                                      "tasks": {"lines": {"options": {"data": "data.jsonl"}}}})");
   const auto with = Shell(words + " --force --config " + (work_ / "run.json").string() + " 2>&1");
   EXPECT_EQ(with.code, 0) << with.out;
-  EXPECT_FALSE(test::Has(with.out, "without the texts")) << with.out;
+  EXPECT_FALSE(test::Has(with.out, "without the texts of lines")) << with.out;
   const auto tasks = [](const std::string& out) {
     return std::stoi(out.substr(out.rfind(" texts of ") + 10));
   };
