@@ -238,7 +238,7 @@ TEST(Footprint, OfOneTo64MiBIsNeverBelowAndNear) {
     if (measured < (std::int64_t{1} << 20)) continue;
     // Without a graph a layer's tensors are counted as if all lived until its end, which weighs most where it
     // is handed pictures.
-    EXPECT_LE(Ratio(estimated, measured), !shape.with_graph && shape.images > 1 ? 1.3 : 1.15);
+    EXPECT_LE(Ratio(estimated, measured), !shape.with_graph && shape.images > 1 ? 1.35 : 1.15);
   }
 }
 
