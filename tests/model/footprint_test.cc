@@ -196,7 +196,7 @@ TEST(Footprint, WithoutAGraphIsNeverBelowThePeak) {
                                          const check::ForwardBytes& measured, std::int64_t workspace) {
     EXPECT_GE(Ratio(estimated.peak, measured.peak), 1);
     // What adapters drop while training is not dropped here.
-    EXPECT_LE(Ratio(estimated.peak - workspace, measured.peak), 1.8);
+    EXPECT_LE(Ratio(estimated.peak - workspace, measured.peak), 1.95);
   });
 }
 
