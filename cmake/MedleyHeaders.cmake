@@ -8,6 +8,7 @@ include(MedleyHeadersDigest)
 set(_medley_public
   base/version.h
   data/class_names.h
+  data/conversation_json.h
   data/csv_file.h
   data/item_hash.h
   data/item_stream.h
@@ -17,6 +18,7 @@ set(_medley_public
   model/blocks/footprint.h
   model/blocks/language.h
   model/blocks/language_spec.h
+  model/blocks/reply.h
   model/blocks/transformer_layer.h
   model/language_fields.h
   model/mlp_model.h

@@ -36,6 +36,8 @@ struct Field {
   bool below_high = false;                     // high itself is not allowed
   std::string_view zero = {};                  // the word for 0, an integer outside the bounds
   std::vector<std::string_view> allowed = {};  // of a string; empty: any
+  bool or_file = false;                        // a string: one of those, or the path of a NAME.json
+  bool may_be_empty = false;                   // a string
   bool or_number = false;                      // a string that may be written as a number above 0
   bool is_label = false;                       // a string of up to 64 letters, digits and "_-."
   bool is_share = false;                       // a string as ParseRecomputedLayers reads it

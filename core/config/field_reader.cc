@@ -218,8 +218,10 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 
 void FieldReader::Read(const JsonNode& node, const std::string& path, const Field& field,
                        std::string& value) {
-  if (!field.allowed.empty()) {
-    const int word = ReadWord(node, path, field.allowed);
+  if (field.or_file && node.IsString() && node.scalar.get_ref<const std::string&>().ends_with(".json")) {
+    value = file_.Resolve(node).string();
+  } else if (!field.allowed.empty()) {
+    const int word = ReadWord(node, path, field.allowed, field.or_file ? ", or the path of a NAME.json" : "");
     if (word >= 0) value = field.allowed[static_cast<std::size_t>(word)];
   } else if (field.or_number && node.scalar.is_number() && node.scalar.get<double>() > 0) {
     value = node.scalar.dump();
@@ -233,6 +235,8 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
     const bool good = node.IsString() && IsLabel(node.scalar.get_ref<const std::string&>());
     if (Expect(good, node, path, "a name of 1 to 64 letters, digits, \"_\", \"-\" and \".\""))
       value = node.scalar.get<std::string>();
+  } else if (field.may_be_empty) {
+    if (Expect(node.IsString(), node, path, "a string")) value = node.scalar.get<std::string>();
   } else if (Expect(node.IsString() && !node.scalar.get_ref<const std::string&>().empty(), node, path,
                     field.or_number ? "a number above 0, or a string that is not empty"
                                     : "a string that is not empty")) {
@@ -283,13 +287,13 @@ void FieldReader::Read(const JsonNode& node, const std::string& path, const Fiel
 }
 
 int FieldReader::ReadWord(const JsonNode& node, const std::string& path,
-                          const std::vector<std::string_view>& words) {
+                          const std::vector<std::string_view>& words, const std::string& or_else) {
   const std::string found = node.IsString() ? node.scalar.get<std::string>() : "";
   const auto word = std::ranges::find(words, found);
   if (node.IsString() && word != words.end()) return static_cast<int>(word - words.begin());
   const std::vector<std::string> candidates(words.begin(), words.end());
   file_.Fail(node.at, path,
-             "expected " + Quoted(words) + ", found " + Describe(node) +
+             "expected " + Quoted(words) + or_else + ", found " + Describe(node) +
                  (node.IsString() ? DidYouMean(found, candidates) : ""));
   return -1;
 }

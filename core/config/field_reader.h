@@ -84,7 +84,8 @@ class FieldReader {
   // The number of the only one of these keys that is there, or -1.
   int ReadChoice(const std::vector<std::string_view>& keys);
   // The word's number, or -1.
-  int ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words);
+  int ReadWord(const JsonNode& node, const std::string& path, const std::vector<std::string_view>& words,
+               const std::string& or_else = "");
 
   template <typename T>
   void Read(const JsonNode& node, const std::string& path, const Field& field, std::optional<T>& value) {

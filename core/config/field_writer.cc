@@ -29,6 +29,10 @@ nlohmann::ordered_json SchemaWriter::TextOrNumber() {
   return {{"anyOf", {{{"type", "string"}, {"minLength", 1}}, {{"type", "number"}, {"exclusiveMinimum", 0}}}}};
 }
 
+nlohmann::ordered_json SchemaWriter::WordsOrFile(nlohmann::ordered_json words) {
+  return {{"anyOf", {std::move(words), {{"type", "string"}, {"pattern", "\\.json$"}}}}};
+}
+
 void FieldDumper::Flatten(const std::string& path, const nlohmann::ordered_json& value) {
   if (!value.is_object()) {
     json_[path] = value;

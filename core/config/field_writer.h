@@ -223,7 +223,9 @@ class SchemaWriter {
       if (field.or_number) return TextOrNumber();
       if (field.is_share) return {{"type", "string"}, {"pattern", kSharePattern}};
       if (field.is_label) return {{"type", "string"}, {"pattern", kLabelPattern}};
+      if (field.may_be_empty) return {{"type", "string"}};
       if (field.allowed.empty()) return {{"type", "string"}, {"minLength", 1}};
+      if (field.or_file) return WordsOrFile(Words(field.allowed.begin(), field.allowed.end()));
       return Words(field.allowed.begin(), field.allowed.end());
     } else if constexpr (std::is_enum_v<T>) {
       return Words(EnumNames<T>::kNames.begin(), EnumNames<T>::kNames.end());
@@ -249,6 +251,7 @@ class SchemaWriter {
   static nlohmann::ordered_json Map(nlohmann::ordered_json of);
   static nlohmann::ordered_json Number(const Field& field, bool integer);
   static nlohmann::ordered_json TextOrNumber();
+  static nlohmann::ordered_json WordsOrFile(nlohmann::ordered_json words);
   void AddPatterns(const std::string& first, const nlohmann::ordered_json& of);
   nlohmann::ordered_json Finish();
 

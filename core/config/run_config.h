@@ -57,7 +57,7 @@ struct RunConfig {
   std::string device = "cpu";         // "cpu" or "cuda"
   // Names of special tokens in the vocabulary, by medley's; those that are not here have defaults.
   std::map<std::string, std::string, std::less<>> special_tokens;
-  std::string chat;  // how conversations become text; "": plain, where a task does not say
+  std::string chat;  // how conversations become text, a name or a file; "": plain, where a task does not say
   std::vector<std::string> allow_missing;     // patterns of parameters that published weights may lack
   std::vector<std::string> allow_unexpected;  // patterns of tensors that they may have beside
   std::int64_t allow_new_rows = 0;            // how many tokens may be new to them, beside medley's own
@@ -154,9 +154,12 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.chat,
         {.name = "chat",
          .help = "The chat format: what stands around the words of conversations, for tasks whose option "
-                 "chat is not given. Not given: plain, which any vocabulary can write",
+                 "chat is not given: one by its name, or a NAME.json of its strings, as tools/chat-format "
+                 "writes it of a folder of published weights. Not given: plain, which any vocabulary can "
+                 "write",
          .omit_default = true,
-         .allowed = {"plain", "chatml", "qwen3", "llama3", "gemma"}});
+         .allowed = {"plain", "chatml", "qwen3", "llama3", "gemma"},
+         .or_file = true});
   visit(c.weights, {.name = "weights", .help = "The weights file: the mixture of tasks", .required = true});
   visit(c.control_text, {.name = "control_text",
                          .help = "A text file with one item a line; for a model that needs one",

@@ -137,7 +137,10 @@ void ContractComparison::ComparePass(const PassTrace& trace) {
       if (std::ranges::find(declared, one) == declared.end()) Differ(name + what, Listed(declared), one);
     }
   };
-  compare_names("model inputs", trace.record.inputs, setting_.task.info().inputs);
+  std::vector<std::string> inputs = setting_.task.info().inputs;
+  // Of none, where the option says so: the list is that of such rows.
+  if (!trace.pass->images_of.empty() && !trace.pass->images.empty()) inputs.emplace_back("images");
+  compare_names("model inputs", trace.record.inputs, inputs);
   compare_names("model outputs", trace.record.outputs, setting_.task.info().outputs);
 }
 

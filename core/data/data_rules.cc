@@ -9,6 +9,8 @@
 #include <utility>
 
 #include <medley/base/error.h>
+#include <medley/base/json_text.h>
+#include <medley/text/chat_file.h>
 
 #include "item_sides.h"
 
@@ -93,6 +95,10 @@ DataRules DataRules::Of(const ordered_json& record) {
     }
     if (record.contains("classes"))
       rules.classes_ = record.at("classes").get<std::map<std::string, std::vector<std::string>>>();
+    if (record.contains("chats")) {
+      for (const auto& [file, strings] : record.at("chats").items())
+        rules.chats_[file] = JsonText(strings, 2) + "\n";
+    }
     return rules;
   } catch (const nlohmann::json::exception& error) {
     throw damaged(error);
@@ -113,7 +119,18 @@ ordered_json DataRules::Json() const {
   for (const auto& [task, file] : files_)
     json["held_out_files"][task] = {{"items", file.items}, {"trained", file.trained}, {"rows", file.rows}};
   if (!classes_.empty()) json["classes"] = classes_;
+  for (const auto& [file, strings] : chats_) json["chats"][file] = ordered_json::parse(strings);
   return json;
+}
+
+ChatStrings DataRules::Chat(const std::string& named) {
+  if (!IsChatFile(named)) return BuiltInChatFormat(named.empty() ? "plain" : named);
+  if (const auto kept = chats_.find(named); kept != chats_.end()) return ReadChatText(named, kept->second);
+  ChatStrings strings = ReadChatFile(named);
+  if (is_earlier_) return strings;
+  chats_[named] = JsonText(ToJson(strings), 2) + "\n";
+  is_changed_ = true;
+  return strings;
 }
 
 void DataRules::TakeOver(EarlierItems from) { from_ = std::make_unique<EarlierItems>(std::move(from)); }

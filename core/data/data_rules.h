@@ -14,6 +14,7 @@
 namespace medley {
 
 class DataRules;
+struct ChatStrings;  // text/chat_strings.h
 
 // How much of a task's items is held out, as its option says; a task gets it of TaskContext::HeldOut.
 struct HeldOutItems {
@@ -55,9 +56,9 @@ struct HeldOutFile {
 };
 
 // How a run reads people's files, decided when it begins and kept in its run.json ("data_rules"): which items
-// of a task are held out, what its classes are called, and that names of special tokens in texts are text. A
-// run without that record began before there was one: it holds out by place (ItemStream), and such names are
-// the tokens.
+// of a task are held out, what its classes are called, what its chat formats' files say, and that names of
+// special tokens in texts are text. A run without that record began before there was one: it holds out by
+// place (ItemStream), and such names are the tokens.
 //
 // An item is held out where the hash of its bytes is below the share: a file that grows adds items and moves
 // none, equal items are on one side, and a larger share holds out what a smaller one does. For the trainer's
@@ -98,6 +99,10 @@ class DataRules {
   const std::vector<std::string>& ClassesOf(const std::string& task) const;
   void KeepClasses(const std::string& task, std::vector<std::string> names);
 
+  // The chat format that a config names: one that is built in, "" for plain, or that of a file, as it was
+  // when the run first read it. InputErrors as those of BuiltInChatFormat and ReadChatFile.
+  ChatStrings Chat(const std::string& named);
+
   // What a task holds out, in a word: two runs that hold out the same items have the same. "": nothing that
   // is known.
   std::string RowsHeldOut(const std::string& task) const;
@@ -123,6 +128,7 @@ class DataRules {
   std::map<std::string, std::string> by_place_;              // what is held out, by task
   std::map<std::string, HeldOutFile> files_;                 // of tasks that hold out a file
   std::map<std::string, std::vector<std::string>> classes_;  // by task
+  std::map<std::string, std::string> chats_;                 // what files said, by their paths
   std::unique_ptr<EarlierItems> from_;                       // null: weights are the run's own
   std::set<std::string> said_;
   std::vector<std::string> words_;

@@ -44,15 +44,23 @@ JsonItem::JsonItem(Json line, std::shared_ptr<const RecordIndex> file, std::int6
       file_(std::move(file)),
       record_(record) {}
 
+JsonItem::JsonItem(Json line, std::string place)
+    : line_(std::make_shared<const Json>(std::move(line))),
+      value_(line_.get()),
+      record_(0),
+      place_(std::move(place)) {}
+
 JsonItem::JsonItem(const JsonItem& parent, const Json& value, std::string path)
     : line_(parent.line_),
       value_(&value),
       path_(std::move(path)),
       file_(parent.file_),
-      record_(parent.record_) {}
+      record_(parent.record_),
+      place_(parent.place_) {}
 
 void JsonItem::FailAt(const std::string& path, const std::string& what) const {
-  throw InputError(file_->PlaceOf(record_) + ": " + (path.empty() ? "" : path + ": ") + what);
+  throw InputError((file_ == nullptr ? place_ : file_->PlaceOf(record_)) + ": " +
+                   (path.empty() ? "" : path + ": ") + what);
 }
 
 void JsonItem::Unexpected(const std::string& path, const std::string& expected, const Json& found) const {
@@ -65,7 +73,7 @@ void JsonItem::Fail(std::string_view key, const std::string& what) const { FailA
 std::string JsonItem::Path(std::string_view key) const { return JoinPath(path_, key); }
 
 const Json& JsonItem::Member(std::string_view key) const {
-  NoteUse(file_->path(), file_->BeginOf(record_));
+  if (file_ != nullptr) NoteUse(file_->path(), file_->BeginOf(record_));
   if (!value_->is_object()) Unexpected(path_, "an object", *value_);
   const auto found = value_->find(key);
   if (found != value_->end()) return *found;

@@ -20,6 +20,8 @@ class JsonItem {
  public:
   // The record of the file, as it was read; for JsonlFile.
   JsonItem(nlohmann::json line, std::shared_ptr<const RecordIndex> file, std::int64_t record);
+  // Of no file: errors say "PLACE: turns[0].role: ...".
+  JsonItem(nlohmann::json line, std::string place);
 
   // Whether the key is there, and not null.
   bool Has(std::string_view key) const;
@@ -70,10 +72,11 @@ class JsonItem {
                                const nlohmann::json& found) const;
 
   std::shared_ptr<const nlohmann::json> line_;
-  const nlohmann::json* value_;  // in the line
-  std::string path_;             // to it: "" for the line itself
-  std::shared_ptr<const RecordIndex> file_;
+  const nlohmann::json* value_;              // in the line
+  std::string path_;                         // to it: "" for the line itself
+  std::shared_ptr<const RecordIndex> file_;  // null: of none
   std::int64_t record_;
+  std::string place_{};  // where it is of none
 };
 
 }  // namespace medley

@@ -45,7 +45,7 @@ std::int64_t ForwardShape::Size(std::string_view name) const {
 Model::~Model() = default;
 
 Generated Model::Generate(const ModelInputs&, const GenerateOptions&, ForwardContext&) const {
-  throw Error(
+  throw InputError(
       "the model '" + std::string(spec_.name) +
       "' does not generate (Model::Generate in medley/model/model.h); judge what Forward gives instead");
 }

@@ -75,14 +75,31 @@ struct Parameter {
 struct GenerateOptions {
   std::int64_t max_new_tokens = 16;
   double temperature = 0;  // 0: greedy
+  // Drawn is one of the likeliest tokens, as few as have this much of the probability together.
+  double top_p = 1;
   std::uint64_t seed = 0;
   bool decode_image = false;
+  // One a row: what is random in a row hangs on its own and the token's place in the reply, and so on no row
+  // beside it. Empty: of `seed` and the row's place.
+  std::vector<std::uint64_t> seeds{};
+  std::vector<std::int64_t> most{};  // of each row, the most new tokens, up to the above; empty: as many
+  std::vector<std::int64_t> ends{};  // tokens that end a reply, beside the model's own <eos>
+  bool log_probabilities = false;    // whether to tell them
+  // Whether what the layers made of a text is kept while it grows; else it is made again for each token.
+  bool cache = true;
+  // Called behind each token with the replies so far, whose tokens and ends are there; false: no more.
+  std::function<bool(const struct Generated& so_far)> on_token{};
 };
 
 // What a model wrote and drew.
 struct Generated {
-  std::vector<std::vector<std::int64_t>> tokens;  // of each row, without prompt, eos and pads
+  std::vector<std::vector<std::int64_t>> tokens;  // of each row, without prompt, what ended it and pads
   at::Tensor image;                               // [rows, 3, size, size] where asked for
+  std::vector<std::int64_t> ends{};  // [rows] the token that ended a reply; -1: none did, it was cut
+  // [rows] where asked for: natural, of the reply with what ended it, as the model has them without
+  // temperature and top_p.
+  std::vector<double> log_probabilities{};
+  bool stopped = false;  // by on_token
 };
 
 // The shape of a forward, for the estimate of its bytes.
@@ -146,7 +163,7 @@ class Model {
 
   virtual ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs& wanted,
                                ForwardContext& context) const = 0;
-  // An Error where a model does not say how.
+  // An InputError where a model does not say how.
   virtual Generated Generate(const ModelInputs& prompt, const GenerateOptions& options,
                              ForwardContext& context) const;
 

@@ -141,6 +141,24 @@ struct Pretrained {
   }
 };
 
+// A group of fields that describes a vision tower (kTowerFields), which a Hugging Face folder may give,
+// weights and all: "pretrained" of the group names it in the file. The tower's pictures are the spec's
+// `pictures`. `root` is in front of the published names of its parameters, `projector` in front of those of
+// what maps its vectors to the width of a language.
+template <typename In>
+struct Tower {
+  Text<In> group{}, root{}, projector{};
+
+  constexpr bool empty() const { return group.empty(); }  // the model has none
+
+  template <typename Visitor, typename... Groups>
+  static constexpr void Fields(Visitor& visit, Groups&... c) {
+    visit({.key = "group"}, c.group...);
+    visit({.key = "root"}, c.root...);
+    visit({.key = "projector"}, c.projector...);
+  }
+};
+
 // What a model declares: all that medley knows of it before its code is loaded.
 template <typename In>
 struct Model {
@@ -148,7 +166,7 @@ struct Model {
   Text<In> version = "1";
   Text<In> summary{};
   List<In, ModelGroup, 8> groups{};  // of its fields, in the order of the file
-  List<In, ModelField, 48> fields{};
+  List<In, ModelField, 64> fields{};
   List<In, ModelRule, 16> rules{};
   List<In, ModelSize, 8> sizes{};
   List<In, Tensor, 12> inputs{};
@@ -158,6 +176,7 @@ struct Model {
   bool control_text = false;
   Pictures<In> pictures{};
   Pretrained<In> pretrained{};
+  Tower<In> tower{};
 
   template <typename Visitor, typename... Models>
   static constexpr void Fields(Visitor& visit, Models&... c) {
@@ -174,6 +193,7 @@ struct Model {
     visit({.key = "control_text"}, c.control_text...);
     visit({.key = "pictures"}, c.pictures...);
     visit({.key = "pretrained"}, c.pretrained...);
+    visit({.key = "tower", .only_given = true}, c.tower...);
   }
 };
 
@@ -186,6 +206,7 @@ using ModelSize = facts::ModelSize<facts::Declared>;
 using TensorSpec = facts::Tensor<facts::Declared>;
 using PictureFields = facts::Pictures<facts::Declared>;
 using PretrainedGroup = facts::Pretrained<facts::Declared>;
+using TowerGroup = facts::Tower<facts::Declared>;
 using ModelSpec = facts::Model<facts::Declared>;
 
 constexpr ModelField IntegerField(std::string_view name, double value, double low, double high,
@@ -226,5 +247,10 @@ inline constexpr std::array<std::string_view, 16> kPretrainedFields = {"hidden",
                                                                        "rope_low_freq_factor",
                                                                        "rope_high_freq_factor",
                                                                        "rope_original_positions"};
+// The same of a vision tower.
+inline constexpr std::array<std::string_view, 18> kTowerFields = {
+    "kind",           "width",      "layers",     "heads",         "ffn",           "epsilon",
+    "activation",     "mean_red",   "mean_green", "mean_blue",     "deviation_red", "deviation_green",
+    "deviation_blue", "resampling", "fit",        "shortest_edge", "projector",     "image_token"};
 
 }  // namespace medley

@@ -152,6 +152,16 @@ constexpr bool PretrainedIsGood(const Spec& spec) {
   return HasItem(spec.groups, group);
 }
 
+template <typename Spec>
+constexpr bool TowerIsGood(const Spec& spec) {
+  const std::string_view group = spec.tower.group;
+  if (group.empty()) return true;
+  for (const std::string_view name : kTowerFields) {
+    if (!HasFieldIn(spec, group, name)) return false;
+  }
+  return HasItem(spec.groups, group) && !std::string_view(spec.pictures.size).empty();
+}
+
 template <typename T>
 concept HasModelSpec = requires {
   { T::kSpec } -> std::convertible_to<const ModelSpec&>;
@@ -206,6 +216,10 @@ struct CheckedModelSpec<T, true> {
       PretrainedIsGood(kSpec),
       "medley: what may be pretrained must be one of the spec's groups, with the fields of a language: "
       "kPretrainedFields");
+  static_assert(
+      TowerIsGood(kSpec),
+      "medley: a tower must be one of the spec's groups, with the fields of kTowerFields, of a model "
+      "that says how large its pictures are");
   static constexpr bool kGood = FieldsAreGood(kSpec);  // can be written as JSON
 };
 

@@ -89,21 +89,22 @@ void ParameterSet::Hidden(const std::string& begin) {
 
 void ParameterSet::BeginBase(const std::string& root) {
   if (!adapters_.any()) return;
-  targets_ = std::make_shared<LoraTargets>(adapters_.lora);
+  if (!targets_) targets_ = std::make_shared<LoraTargets>(adapters_.lora);
   root_ = root;
-  freezes_ = true;
+  freezes_ = in_base_ = true;
 }
 
-void ParameterSet::EndBase() {
+void ParameterSet::EndBase(bool last) {
   if (!targets_) return;
+  freezes_ = in_base_ = false;
+  if (!last) return;
   targets_->Check();
   targets_.reset();
-  freezes_ = false;
 }
 
 ParameterSet::Adapter ParameterSet::MakeAdapter(const std::string& map, std::int64_t in, std::int64_t out) {
   const std::int64_t rank = adapters_.lora.rank;
-  if (!targets_ || !targets_->Take(map.substr(root_.size()), in, out)) return {};
+  if (!in_base_ || !targets_->Take(map.substr(root_.size()), in, out)) return {};
   freezes_ = false;
   const double bound = 1 / std::sqrt(static_cast<double>(in));  // as PEFT's
   Adapter adapter{.a = Uniform(map + kLoraA, {rank, in}, -bound, bound),
@@ -152,15 +153,17 @@ std::vector<at::Tensor> Linear::Together(const at::Tensor& x, const std::vector<
   return LinearProducts(x, weights);
 }
 
-LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim)
-    : weight_(set.Constant(name + ".weight", {dim}, 1)), bias_(set.Constant(name + ".bias", {dim}, 0)) {}
+LayerNorm::LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim, double epsilon)
+    : weight_(set.Constant(name + ".weight", {dim}, 1)),
+      bias_(set.Constant(name + ".bias", {dim}, 0)),
+      epsilon_(epsilon) {}
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
   // On the CPU the kernel keeps statistics in the type of the weights, on a GPU in float.
   const at::ScalarType wide = AtLeastFloat(x.scalar_type());
   if (!x.is_cpu() || wide == x.scalar_type())
-    return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, 1e-5);
-  return at::layer_norm(x, {weight_.size(0)}, weight_.to(wide), bias_.to(wide), 1e-5);
+    return at::layer_norm(x, {weight_.size(0)}, weight_, bias_, epsilon_);
+  return at::layer_norm(x, {weight_.size(0)}, weight_.to(wide), bias_.to(wide), epsilon_);
 }
 
 }  // namespace medley

@@ -51,10 +51,10 @@ class ParameterSet {
   void Hidden(const std::string& begin);
 
   // What is made between the two is a base: where there are adapters its parameters are frozen, and they may
-  // be of its linear maps. `root` is in front of the published names. EndBase throws InputError where the
-  // adapters are for other maps.
+  // be of its linear maps. `root` is in front of the published names. The end of the last one throws
+  // InputError where the adapters are for other maps.
   void BeginBase(const std::string& root);
-  void EndBase();
+  void EndBase(bool last = true);
   // The adapter of a linear map; undefined outside of a base, and where it gets none.
   struct Adapter {
     at::Tensor a, b;  // [rank, in], [out, rank]
@@ -82,7 +82,7 @@ class ParameterSet {
   Adapters adapters_;
   std::shared_ptr<LoraTargets> targets_;  // while a base is made for adapters
   std::string root_;                      // of the base
-  bool freezes_ = false;
+  bool freezes_ = false, in_base_ = false;
   std::vector<Parameter> list_;
 };
 
@@ -111,15 +111,19 @@ class Linear {
   ParameterSet::Adapter adapter_;
 };
 
-// LayerNorm over the last dimension, with float statistics at least; epsilon 1e-5.
+inline constexpr double kLayerNormEpsilon = 1e-5;
+
+// LayerNorm over the last dimension, with float statistics at least.
 class LayerNorm {
  public:
   LayerNorm() = default;
-  LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim);
+  LayerNorm(ParameterSet& set, const std::string& name, std::int64_t dim, double epsilon = kLayerNormEpsilon);
   at::Tensor operator()(const at::Tensor& x) const;
+  bool trained() const { return weight_.requires_grad() || bias_.requires_grad(); }
 
  private:
   at::Tensor weight_, bias_;
+  double epsilon_ = kLayerNormEpsilon;
 };
 
 }  // namespace medley

@@ -137,6 +137,8 @@ ordered_json ModelToJson(const ModelInfo& model, const Registry& registry) {
   ordered_json json = Plain(model);
   json["pictures"] = !model.pictures.size.empty();
   json["pretrained"] = model.pretrained.group.empty() ? ordered_json() : ordered_json(model.pretrained.group);
+  json.erase("tower");
+  if (!model.tower.empty()) json["tower"] = model.tower.group;
   const PluginFile* plugin = registry.FileOfModel(model.name);
   json["plugin"] = plugin == nullptr ? ordered_json() : ordered_json(plugin->path.string());
   if (plugin != nullptr) json["build_id"] = plugin->build_id;

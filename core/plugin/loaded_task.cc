@@ -153,6 +153,14 @@ std::int64_t LoadedTask::CacheBytes() const {
                     [&] { return task_->CacheBytes(); });
 }
 
+AskForm LoadedTask::Asks() const {
+  return CallPlugin(plugin_, info_.name, "asking how it is asked", [&] { return task_->Asks(); });
+}
+
+Asked LoadedTask::Ask(const Questions& questions) const {
+  return CallPlugin(plugin_, info_.name, "asking it", [&] { return task_->Ask(questions); });
+}
+
 std::optional<double> LoadedTask::Chance() const {
   const ScoreInfo& score = info_.score;
   return reads_files_ && !score.chance_of_any_rows ? std::nullopt : score.chance;

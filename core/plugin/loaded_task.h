@@ -46,6 +46,8 @@ class LoadedTask {
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const;
   const ItemStream* Items() const;  // see Task::Items
   std::int64_t CacheBytes() const;  // see Task::CacheBytes
+  AskForm Asks() const;             // see Task::Asks
+  Asked Ask(const Questions& questions) const;
   // What guessing gets of its rows; nothing where the spec does not say, or says it of other rows.
   std::optional<double> Chance() const;
   // A further instance, which has run and sampled nothing; null where it cannot be made. This one outlives

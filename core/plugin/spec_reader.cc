@@ -104,6 +104,7 @@ ModelInfo ReadModel(const Json& json) {
   Require(detail::TensorsAreGood(model, model.outputs), "a model with a bad output");
   Require(detail::PicturesAreGood(model), "a model with pictures of no size");
   Require(detail::PretrainedIsGood(model), "a model whose pretrained group has not the fields of a language");
+  Require(detail::TowerIsGood(model), "a model whose tower has not the fields of one, or no pictures");
   return model;
 }
 

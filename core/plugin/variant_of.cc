@@ -22,8 +22,19 @@ void ForEachSizeByOption(Variant& variant, const Fn& fn) {
   }
 }
 
+// The same of the passes whose pictures an option counts: fn(its name, the pictures).
+template <typename Variant, typename Fn>
+void ForEachImagesByOption(Variant& variant, const Fn& fn) {
+  for (auto& pass : variant.passes) {
+    if (!pass.images_of.empty()) fn(pass.images_of, pass.images);
+  }
+}
+
 bool SaysASize(const TaskInfo& task, const std::string& option) {
   bool says = false;
+  for (const VariantInfo& variant : task.variants)
+    ForEachImagesByOption(variant,
+                          [&](const std::string& name, const auto&) { says = says || name == option; });
   for (const VariantInfo& variant : task.variants)
     ForEachSizeByOption(variant, [&](const std::string& name, int) { says = says || name == option; });
   return says;
@@ -45,12 +56,17 @@ VariantInfo VariantOf(const TaskInfo& task, const TaskConfig& settings) {
   ForEachSizeByOption(variant, [&](const std::string& option, int& size) {
     size = SizeSaid(task, option, settings.options);
   });
+  ForEachImagesByOption(variant, [&](const std::string& option, std::vector<std::string>& images) {
+    const auto said = static_cast<std::size_t>(SizeSaid(task, option, settings.options));
+    images.resize(std::min(images.size(), said));
+  });
   return variant;
 }
 
 bool HasSizesByOption(const VariantInfo& variant) {
   bool has = false;
   ForEachSizeByOption(variant, [&](const std::string&, int) { has = true; });
+  ForEachImagesByOption(variant, [&](const std::string&, const auto&) { has = true; });
   return has;
 }
 

@@ -7,7 +7,8 @@
 
 namespace medley {
 
-// The variant that a config's settings name, with the sizes that options say (text_width_of, max_items_of):
+// The variant that a config's settings name, with the sizes that options say (text_width_of, max_items_of,
+// images_of):
 // their values, the defaults where none are given. InputError where there is no such variant, or for a value
 // that is no size.
 VariantInfo VariantOf(const TaskInfo& task, const TaskConfig& settings);

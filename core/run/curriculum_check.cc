@@ -13,6 +13,7 @@
 #include <medley/plugin/variant_of.h>
 #include <medley/run/input_files.h>
 #include <medley/step/execution.h>
+#include <medley/text/chat_file.h>
 
 namespace medley {
 namespace {
@@ -27,6 +28,12 @@ void CheckPath(const std::string& option, std::string& value, const TaskReport& 
   const std::string problem =
       std::filesystem::is_directory(*path, ignored) ? DirectoryProblem(*path) : FileProblem(*path);
   if (!problem.empty()) report.FailAt({"options", option}, problem);
+}
+
+bool NamesChatFile(const OptionInfo& option, const OptionValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return option.kind == OptionKind::kText && option.name == kChatOption && text != nullptr &&
+         IsChatFile(*text);
 }
 
 // It may be a setting of the task, which stands one level above.
@@ -49,6 +56,8 @@ void CheckOptions(const TaskInfo& task, TaskConfig& config, const TaskReport& re
       report.FailAt({"options", option}, problem);
     } else if (info->kind == OptionKind::kPath) {
       CheckPath(option, std::get<std::string>(value), report);
+    } else if (NamesChatFile(*info, value)) {
+      if (const auto path = report.PathAt({"options", option})) value = path->string();
     }
   }
 }
@@ -154,7 +163,7 @@ void CheckSet(ConfigFile& weights, const Curriculum& curriculum, std::size_t num
     });
     for (const auto& [option, value] : change.options) {
       const OptionInfo* info = task->FindOption(option);
-      if (info != nullptr && info->kind == OptionKind::kPath)
+      if (info != nullptr && (info->kind == OptionKind::kPath || NamesChatFile(*info, value)))
         report.FailAtKey({"options", option}, "a stage cannot change a path; set it in the run config");
     }
     TaskConfig changed = Changed(forms.Own(name).settings, change);

@@ -14,6 +14,8 @@
 #include <medley/run/model_check.h>
 #include <medley/run/plugin_lock.h>
 #include <medley/run/references_check.h>
+#include <medley/task/spec.h>
+#include <medley/text/chat_file.h>
 
 namespace medley {
 namespace {
@@ -107,6 +109,25 @@ RunConfig AsFarAsItReads(const std::filesystem::path& config, const std::vector<
   return run;
 }
 
+// The files of chat formats; a run that has begun has copies.
+void CheckChats(ConfigFile& file, const RunConfig& run) {
+  const auto check = [&](const Path& key, const std::string& named) {
+    if (!IsChatFile(named)) return;
+    try {
+      ReadChatFile(named);
+    } catch (const InputError& error) {
+      file.FailAt(key, error.what());
+    }
+  };
+  check({"chat"}, run.chat);
+  for (const auto& [name, settings] : run.tasks) {
+    const auto option = settings.options.find(kChatOption);
+    if (option == settings.options.end()) continue;
+    if (const auto* named = std::get_if<std::string>(&option->second))
+      check({"tasks", name, "options", std::string(kChatOption)}, *named);
+  }
+}
+
 // The mixer counts draws.
 void CheckDraws(ConfigFile& file, const RunConfig& run) {
   const std::int64_t most = static_cast<std::int64_t>(kLargestInteger) / run.draws_per_step;
@@ -164,6 +185,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     // A run that has begun says itself what its adapters are, but where its first config is given again.
     if (state == RunState::kBegins || !IsWhole(checked.run.lora)) TakePretrainedLora(file, checked.run.lora);
     CheckDraws(file, checked.run);
+    if (state == RunState::kBegins) CheckChats(file, checked.run);
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
       ConfigFile described(checked.run.model, diagnostics);

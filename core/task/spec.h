@@ -44,6 +44,7 @@ struct Pass {
   // `references`. Of a reference it has no gradient.
   Text<In> reference{};
   Text<In> text_width_of{};  // the number option whose value is text_width
+  Text<In> images_of{};      // the number option that says how many of `images` it reads, from the first on
 
   template <typename Visitor, typename... Passes>
   static constexpr void Fields(Visitor& visit, Passes&... c) {
@@ -57,6 +58,7 @@ struct Pass {
     visit({.key = "no_gradient", .only_given = true}, c.no_gradient...);
     visit({.key = "reference", .only_given = true}, c.reference...);
     visit({.key = "text_width_of", .only_given = true}, c.text_width_of...);
+    visit({.key = "images_of", .only_given = true}, c.images_of...);
   }
 
   constexpr bool HasGradient() const { return !no_gradient && reference.empty(); }
@@ -264,6 +266,8 @@ constexpr OptionSpec SwitchOption(std::string_view name, bool value, std::string
 constexpr OptionSpec TextOption(std::string_view name, std::string_view summary) {
   return {.name = name, .summary = summary, .kind = OptionKind::kText};
 }
+// A text option of this name is a chat format: the name of one, or the path of a JSON file as below.
+inline constexpr std::string_view kChatOption = "chat";
 // A file or a folder. In a config it is relative to the file that names it.
 constexpr OptionSpec PathOption(std::string_view name, std::string_view summary, bool required = true) {
   return {.name = name, .summary = summary, .kind = OptionKind::kPath, .required = required};

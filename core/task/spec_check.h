@@ -102,6 +102,23 @@ constexpr bool SizesHaveOptions(const Spec& spec) {
   });
 }
 
+// How many pictures a pass reads is said by an option that is 0 or more, and no more than they are.
+template <typename Spec>
+constexpr bool ImagesHaveOptions(const Spec& spec) {
+  return EveryVariant(spec, [&spec](const auto& passes, const auto&) {
+    for (const auto& pass : passes) {
+      bool is_good = pass.images_of.empty();
+      for (const auto& option : spec.options) {
+        if (option.name != pass.images_of) continue;
+        is_good = option.kind == OptionKind::kNumber && option.low >= 0 &&
+                  option.high <= static_cast<double>(pass.images.size());
+      }
+      if (!is_good) return false;
+    }
+    return true;
+  });
+}
+
 template <typename Spec>
 constexpr bool WidthsAreGood(const Spec& spec) {
   return EveryVariant(spec, [](const auto& passes, const auto& terms) {
@@ -220,6 +237,8 @@ struct CheckedSpec<T, true> {
   static_assert(SizesHaveOptions(kSpec),
                 "medley: .text_width_of and .max_items_of name a number option of this spec whose low is 1 "
                 "or more");
+  static_assert(ImagesHaveOptions(kSpec),
+                "medley: .images_of names a number option of this spec that is from 0 to as many as .images");
   static_assert(
       WidthsAreGood(kSpec),
       "medley: a text_width must be 0 or more, another size 1 or more (and neither \"text_width\" nor "

@@ -2,7 +2,7 @@
 
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
-#include <medley/text/chat_format.h>
+#include <medley/text/chat_strings.h>
 
 namespace medley {
 
@@ -26,6 +26,10 @@ at::Tensor Task::Constant(std::string_view name) const {
 
 const ItemStream* Task::Items() const { return nullptr; }
 std::int64_t Task::CacheBytes() const { return 0; }
+AskForm Task::Asks() const { return {}; }
+Asked Task::Ask(const Questions&) const {
+  throw Error("the task class says that it can be asked (Asks), and does not say how: override Ask");
+}
 
 namespace {
 
@@ -62,7 +66,8 @@ HeldOutItems TaskContext::HeldOut(std::string_view option, std::string_view by_p
   std::string files;
   for (const auto& [name, value] : options) {
     const auto* path = std::get_if<std::string>(&value);
-    if (path == nullptr || !path->starts_with('/')) continue;  // a word, or a file that is not given
+    // A word, or a file that is not given; nor does a chat format's say what the items are.
+    if (path == nullptr || !path->starts_with('/') || name == kChatOption) continue;
     files += (files.empty() ? "" : ", ") + std::filesystem::path(*path).filename().string();
   }
   return {.asked = Option(option),
@@ -74,10 +79,8 @@ HeldOutItems TaskContext::HeldOut(std::string_view option, std::string_view by_p
 }
 
 ChatStrings TaskContext::Chat(std::string_view option) const {
-  const std::string& asked = Word(option);
-  if (!asked.empty()) return BuiltInChatFormat(asked);
-  if (!surroundings_.chat.empty()) return BuiltInChatFormat(surroundings_.chat);
-  return BuiltInChatFormat("plain");
+  const std::string& asked = Word(option).empty() ? surroundings_.chat : Word(option);
+  return surroundings_.rules != nullptr ? surroundings_.rules->Chat(asked) : DataRules().Chat(asked);
 }
 
 bool TaskContext::NamesAreText() const {

@@ -17,6 +17,7 @@
 #include <medley/data/data_rules.h>
 #include <medley/model/model_config.h>
 #include <medley/task/answer.h>
+#include <medley/task/asking.h>
 #include <medley/task/batch.h>
 #include <medley/task/pass_context.h>
 #include <medley/task/spec.h>
@@ -25,7 +26,7 @@
 namespace medley {
 
 class ItemStream;    // data/item_stream.h
-struct ChatStrings;  // text/chat_format.h
+struct ChatStrings;  // text/chat_strings.h
 
 // What a task of a run has around it: what its model declares, of the rest nothing.
 struct TaskSurroundings {
@@ -36,7 +37,7 @@ struct TaskSurroundings {
   DataRules* rules = nullptr;          // null: nobody keeps them, as they are when a run begins
   std::string task{};                  // its own name
   std::vector<std::string> classes{};  // see TaskContext
-  std::string chat{};                  // the run's chat format; "": nobody chose one
+  std::string chat{};                  // the run's chat format, a name or a file; "": nobody chose one
 };
 
 // What a config set the options of a task's spec to.
@@ -77,8 +78,8 @@ class TaskContext : public TaskOptions {
   // number of items: for Splits and ItemStream. `by_place`: the name that an ItemStream of a count had
   // before, where that was not the task's: runs that began then hold out as they did.
   HeldOutItems HeldOut(std::string_view option, std::string_view by_place = {}) const;
-  // The chat format that the option names, else the run's, else plain: for ChatFormat. InputError where there
-  // is none of that name.
+  // The chat format that the option names, else the run's, else plain: for ChatFormat. Of one that lies in a
+  // file a run has a copy. InputError where there is none of that name, or the file is none of strings.
   ChatStrings Chat(std::string_view option) const;
   // Whether names of special tokens in texts of somebody's files are text: see FileTexts.
   bool NamesAreText() const;
@@ -152,6 +153,10 @@ class Task {
   // plan counts them where that memory is the budget's. Rows with RowRange::longest, by which is measured
   // what rows take, are to leave it as it is.
   virtual std::int64_t CacheBytes() const;
+  // How it is asked what is none of its rows, by people and by medley generate; here it cannot be.
+  virtual AskForm Asks() const;
+  // An InputError, with the line's place, for a question that is not as it should be, or too long.
+  virtual Asked Ask(const Questions& questions) const;
 };
 
 // A task class also has

@@ -12,65 +12,6 @@
 namespace medley {
 namespace {
 
-// Strings of the templates that these models are published with, for texts without tools and thoughts.
-std::vector<ChatStrings> MakeFormats() {
-  std::vector<ChatStrings> formats;
-  formats.push_back({.name = "plain",
-                     .head = "user:",
-                     .system = "system:",
-                     .after_system = "<eos>user:",
-                     .to_assistant = "<eos>assistant:",
-                     .to_last = "<eos>assistant:",
-                     .to_user = "<eos>user:",
-                     .tail = "<eos>",
-                     .generation = "<eos>assistant:",
-                     .end = "<eos>"});
-  ChatStrings chatml{.name = "chatml",
-                     .head = "<|im_start|>user\n",
-                     .system = "<|im_start|>system\n",
-                     .after_system = "<|im_end|>\n<|im_start|>user\n",
-                     .to_assistant = "<|im_end|>\n<|im_start|>assistant\n",
-                     .to_last = "<|im_end|>\n<|im_start|>assistant\n",
-                     .to_user = "<|im_end|>\n<|im_start|>user\n",
-                     .tail = "<|im_end|>\n",
-                     .generation = "<|im_end|>\n<|im_start|>assistant\n",
-                     .end = "<|im_end|>"};
-  formats.push_back(chatml);
-  chatml.name = "qwen3";
-  chatml.to_last += "<think>\n\n</think>\n\n";
-  chatml.generation = chatml.to_last;
-  chatml.last_drops = "\n";
-  chatml.no_answer_has = "</think>";
-  formats.push_back(std::move(chatml));
-  const std::string user = "<|start_header_id|>user<|end_header_id|>\n\n",
-                    assistant = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n";
-  formats.push_back({.name = "llama3",
-                     .head = "<|begin_of_text|>" + user,
-                     .system = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n",
-                     .after_system = "<|eot_id|>" + user,
-                     .to_assistant = assistant,
-                     .to_last = assistant,
-                     .to_user = "<|eot_id|>" + user,
-                     .tail = "<|eot_id|>",
-                     .generation = assistant,
-                     .end = "<|eot_id|>",
-                     .trims = {"system", "user", "assistant"}});
-  // A system's words stand before the first user's, as the third of these models has it.
-  formats.push_back({.name = "gemma",
-                     .head = "<bos><start_of_turn>user\n",
-                     .system = "<bos><start_of_turn>user\n",
-                     .after_system = "\n\n",
-                     .to_assistant = "<end_of_turn>\n<start_of_turn>model\n",
-                     .to_last = "<end_of_turn>\n<start_of_turn>model\n",
-                     .to_user = "<end_of_turn>\n<start_of_turn>user\n",
-                     .tail = "<end_of_turn>\n",
-                     .generation = "<end_of_turn>\n<start_of_turn>model\n",
-                     .end = "<end_of_turn>",
-                     .trims = {"user", "assistant"},
-                     .alternates = true});
-  return formats;
-}
-
 // The characters that Python's str.strip() takes for blanks, as the templates trim.
 bool IsBlank(std::string_view character) {
   if (character.size() == 1) {
@@ -85,17 +26,34 @@ bool IsBlank(std::string_view character) {
          static_cast<unsigned char>(character[2]) <= 0x8a;
 }
 
-std::string_view Trimmed(std::string_view text) {
-  std::size_t begin = std::string_view::npos, end = 0;
-  for (std::size_t at = 0; at < text.size();) {
+std::size_t BlanksInFront(std::string_view text, ChatBlanks blanks) {
+  if (blanks == ChatBlanks::kNone) return 0;
+  if (blanks == ChatBlanks::kLines) return std::min(text.find_first_not_of('\n'), text.size());
+  std::size_t at = 0;
+  while (at < text.size()) {
     const std::size_t length = std::max<std::size_t>(Utf8Length(text.substr(at)), 1);
-    if (!IsBlank(text.substr(at, length))) {
-      begin = std::min(begin, at);
-      end = at + length;
-    }
+    if (!IsBlank(text.substr(at, length))) break;
     at += length;
   }
-  return end == 0 ? std::string_view() : text.substr(begin, end - begin);
+  return at;
+}
+
+// What is left of the text in front of those at its end.
+std::size_t WithoutBlanksBehind(std::string_view text, ChatBlanks blanks) {
+  if (blanks == ChatBlanks::kNone) return text.size();
+  if (blanks == ChatBlanks::kLines) return text.find_last_not_of('\n') + 1;  // npos + 1 is 0
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(Utf8Length(text.substr(at)), 1);
+    if (!IsBlank(text.substr(at, length))) end = at + length;
+    at += length;
+  }
+  return end;
+}
+
+std::string Trimmed(std::string_view text, ChatTrim trim) {
+  text.remove_prefix(BlanksInFront(text, trim.front));
+  return std::string(text.substr(0, WithoutBlanksBehind(text, trim.back)));
 }
 
 // The names in angles in these strings.
@@ -113,30 +71,22 @@ std::vector<std::string> NamesIn(std::initializer_list<const std::string*> strin
 
 }  // namespace
 
-const std::vector<ChatStrings>& BuiltInChatFormats() {
-  static const std::vector<ChatStrings> formats = MakeFormats();
-  return formats;
-}
-
-const ChatStrings& BuiltInChatFormat(std::string_view name) {
-  std::vector<std::string> names;
-  for (const ChatStrings& strings : BuiltInChatFormats()) {
-    if (strings.name == name) return strings;
-    names.push_back(strings.name);
-  }
-  throw InputError("chat: " + NoSuchName("chat format", Printable(std::string(name)), names));
-}
-
 ChatFormat::ChatFormat(ChatStrings strings, const Tokenizer& tokenizer)
     : strings_(std::move(strings)), tokenizer_(tokenizer) {
   const std::vector<std::string> known = tokenizer.SpecialNames();
   // With these it ends and begins turns, so no words may be them. Others, of thoughts, are tokens alone.
-  const std::vector<std::string> of_turns = NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant,
-                                                     &strings_.to_user, &strings_.tail, &strings_.end});
-  for (const std::string& name :
-       NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant, &strings_.to_user, &strings_.tail,
-                &strings_.end, &strings_.to_last, &strings_.generation})) {
-    const bool must_be_special = std::ranges::find(of_turns, name) != of_turns.end();
+  std::vector<std::string> specials = strings_.specials;
+  if (specials.empty())
+    specials = NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant, &strings_.to_user,
+                        &strings_.tail, &strings_.end, &strings_.image});
+  std::vector<std::string> names = specials;
+  if (strings_.specials.empty())
+    names =
+        NamesIn({&strings_.head, &strings_.system, &strings_.to_assistant, &strings_.to_user, &strings_.tail,
+                 &strings_.end, &strings_.to_last, &strings_.generation, &strings_.image});
+  names.push_back(strings_.end);
+  for (const std::string& name : names) {
+    const bool must_be_special = std::ranges::find(specials, name) != specials.end();
     const bool is_special = std::ranges::find(known, name) != known.end();
     if (tokenizer.Encode(name).size() == 1 && (is_special || !must_be_special)) continue;
     throw InputError(
@@ -145,6 +95,7 @@ ChatFormat::ChatFormat(ChatStrings strings, const Tokenizer& tokenizer)
         "a vocabulary that has it among its special tokens");
   }
   end_ = tokenizer.Encode(strings_.end).front();
+  for (const std::string& name : specials) special_ids_.push_back(tokenizer.Encode(name).front());
 }
 
 std::optional<ChatProblem> ChatFormat::ProblemOf(const Conversation& conversation) const {
@@ -167,14 +118,19 @@ std::optional<ChatProblem> ChatFormat::ProblemOf(const Conversation& conversatio
                       ", as turns alternate in the chat "
                       "format '" +
                       strings_.name + "'");
-    if (turn.role == "assistant" && !strings_.no_answer_has.empty() &&
-        turn.text.find(strings_.no_answer_has) != std::string::npos)
-      return ChatProblem{i,
-                         "expected an answer without '" + strings_.no_answer_has +
-                             "', at which the chat format '" + strings_.name + "' cuts it",
-                         /*is_role=*/false};
+    if (turn.role == "assistant") {
+      for (const std::string& cut : strings_.answers_without) {
+        if (turn.text.find(cut) == std::string::npos) continue;
+        return ChatProblem{i,
+                           "expected an answer without '" + cut + "', at which the chat format '" +
+                               strings_.name + "' cuts it",
+                           /*is_role=*/false};
+      }
+    }
+    if (turn.role != "user" && !turn.pictures.empty())
+      return ChatProblem{i, "expected no picture, as only a user shows some", /*is_role=*/false};
     if (turn.learned && turn.role != "assistant") return expected("assistant, whose turns alone are learned");
-    if (turn.learned && Said(turn, i + 1 == conversation.size()).empty())
+    if (turn.learned && SaysNothing(turn, i + 1 == conversation.size()))
       return ChatProblem{i, "expected words to learn, found none", /*is_role=*/false};
     before = turn.role;
   }
@@ -183,12 +139,52 @@ std::optional<ChatProblem> ChatFormat::ProblemOf(const Conversation& conversatio
   return std::nullopt;
 }
 
-std::string ChatFormat::Said(const Turn& turn, bool is_last) const {
-  std::string_view text = turn.text;
-  if (std::ranges::find(strings_.trims, turn.role) != strings_.trims.end()) text = Trimmed(text);
-  if (is_last && turn.role == "assistant")
-    text.remove_prefix(std::min(text.find_first_not_of(strings_.last_drops), text.size()));
-  return std::string(text);
+std::vector<ChatFormat::Part> ChatFormat::Said(const Turn& turn, bool is_last) const {
+  const bool is_last_answer = is_last && turn.role == "assistant" && strings_.trims.contains("last");
+  const auto found = strings_.trims.find(is_last_answer ? "last" : turn.role);
+  const ChatTrim trim = found == strings_.trims.end() ? ChatTrim() : found->second;
+  const std::size_t pictures = strings_.image.empty() ? 0 : turn.pictures.size();
+  std::vector<Part> parts;
+  const auto add = [&](const std::string& text, bool is_said) { parts.push_back({text, is_said, false}); };
+  if (strings_.images_first) {
+    for (std::size_t i = 0; i < pictures; ++i) add(strings_.image, false);
+    add(Trimmed(turn.text, trim), true);
+    return parts;
+  }
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= pictures; ++i) {
+    const std::size_t end = i < pictures ? turn.pictures[i] : turn.text.size();
+    ChatTrim at_ends = trim;  // the ends of the whole
+    if (!strings_.trims_pieces && i > 0) at_ends.front = ChatBlanks::kNone;
+    if (!strings_.trims_pieces && i < pictures) at_ends.back = ChatBlanks::kNone;
+    const std::string piece = Trimmed(std::string_view(turn.text).substr(begin, end - begin), at_ends);
+    if (!piece.empty() || pictures == 0) add(piece, true);
+    if (i < pictures) add(strings_.image, false);
+    begin = end;
+  }
+  return parts;
+}
+
+bool ChatFormat::SaysNothing(const Turn& turn, bool is_last) const {
+  return std::ranges::all_of(Said(turn, is_last), [](const Part& part) { return part.text.empty(); });
+}
+
+// What stands before a turn's words.
+std::string ChatFormat::Around(const Conversation& conversation, std::size_t turn) const {
+  const bool is_last = turn + 1 == conversation.size(), is_answer = conversation[turn].role == "assistant";
+  const std::string* around = conversation[turn].role == "system"       ? &strings_.system
+                              : turn == 0                               ? &strings_.head
+                              : conversation[turn - 1].role == "system" ? &strings_.after_system
+                              : !is_answer                              ? &strings_.to_user
+                              : is_last                                 ? &strings_.to_last
+                                                                        : &strings_.to_assistant;
+  const std::vector<std::size_t>& pictures = conversation[turn].pictures;
+  const bool begins_with_picture =
+      !strings_.image.empty() && !pictures.empty() && (strings_.images_first || pictures.front() == 0);
+  std::string text = *around;
+  if (begins_with_picture && text.ends_with(strings_.image_drops))
+    text.resize(text.size() - strings_.image_drops.size());
+  return text;
 }
 
 std::vector<ChatFormat::Part> ChatFormat::PartsOf(const Conversation& conversation, bool is_prompt) const {
@@ -201,19 +197,27 @@ std::vector<ChatFormat::Part> ChatFormat::PartsOf(const Conversation& conversati
   bool is_learned = false;  // the answer in front
   for (std::size_t i = 0; i < conversation.size(); ++i) {
     const Turn& turn = conversation[i];
-    const bool is_last = i + 1 == conversation.size(), is_answer = turn.role == "assistant";
-    const std::string& around = turn.role == "system"                  ? strings_.system
-                                : i == 0                               ? strings_.head
-                                : conversation[i - 1].role == "system" ? strings_.after_system
-                                : !is_answer                           ? strings_.to_user
-                                : is_last                              ? strings_.to_last
-                                                                       : strings_.to_assistant;
-    parts.push_back({around, false, is_learned});
+    parts.push_back({Around(conversation, i), false, is_learned});
     is_learned = turn.learned;
-    parts.push_back({Said(turn, is_last), true, is_learned});
+    for (Part& part : Said(turn, i + 1 == conversation.size())) {
+      part.is_learned = is_learned;
+      parts.push_back(std::move(part));
+    }
   }
-  parts.push_back({is_prompt ? strings_.generation : strings_.tail, false, is_learned});
+  const bool is_users = conversation.back().role == "user";
+  const std::string& tail = is_users && strings_.user_tail ? *strings_.user_tail : strings_.tail;
+  parts.push_back({is_prompt ? strings_.generation : tail, false, is_learned});
   return parts;
+}
+
+// Of what stands behind a learned answer up to the token that ends it, or where that is another one there, to
+// the first special token.
+std::size_t ChatFormat::LearnedOf(const Part& part, const std::vector<std::int64_t>& ids) const {
+  if (!part.is_learned) return 0;
+  if (part.is_said) return ids.size();
+  auto last = std::ranges::find(ids, end_);
+  if (last == ids.end()) last = std::ranges::find_first_of(ids, special_ids_);
+  return last == ids.end() ? 0 : static_cast<std::size_t>(last - ids.begin()) + 1;
 }
 
 ChatTokens ChatFormat::TokensOf(const std::vector<Part>& parts) const {
@@ -222,8 +226,7 @@ ChatTokens ChatFormat::TokensOf(const std::vector<Part>& parts) const {
     const std::vector<std::int64_t> ids =
         part.is_said ? tokenizer_.EncodeText(part.text) : tokenizer_.Encode(part.text);
     const std::int64_t begin = std::ssize(tokens.ids);
-    // Of what stands around them the token that ends an answer alone.
-    const std::int64_t learned = !part.is_learned ? 0 : part.is_said ? std::ssize(ids) : 1;
+    const auto learned = static_cast<std::int64_t>(LearnedOf(part, ids));
     for (std::int64_t place = begin; place < begin + learned; ++place) tokens.learned.push_back(place);
     tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
   }

@@ -5,6 +5,8 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -137,6 +139,7 @@ class Signs final : public medley::ClassifyTask {
         is_from_file_(!context.Path("data").empty()),
         shuffles_(context.Word("order") == "shuffled"),
         strength_(context.Option("strength")),
+        form_(FormOf(context)),
         augmentation_(context.Word("augment") == "spoter"  ? Augmentation::kSpoter
                       : context.Word("augment") == "bdslw" ? Augmentation::kBdslw
                                                            : Augmentation::kNone) {
@@ -160,6 +163,16 @@ class Signs final : public medley::ClassifyTask {
     if (!row.is_held_out()) Augment(clip, augmentation_, strength_, row.random);
     if (shuffles_) Shuffle(clip.frames, row.random);
     if (row.longest()) clip.frames.resize(longest_, clip.frames.back());
+    const std::int64_t label = clip.label;
+    return {.inputs = InputsOf(std::move(clip)), .label = label};
+  }
+  std::string ShownFiles() const override {
+    return "a clip: a .csv file of clips with --row N, or a .json file of landmarks";
+  }
+  std::vector<at::Tensor> Shown(const std::filesystem::path& file, std::int64_t row) const override {
+    return InputsOf(ReadClip(file, row, form_));
+  }
+  std::vector<at::Tensor> InputsOf(Clip clip) const {
     if (clip.frames.size() > longest_) clip.frames.resize(longest_);
     if (boxes_) PutIntoBoxes(clip);
     at::Tensor poses = at::zeros({static_cast<std::int64_t>(longest_), kFeatures});
@@ -170,7 +183,7 @@ class Signs final : public medley::ClassifyTask {
         *value++ = static_cast<float>(point.y);
       }
     }
-    return {.inputs = {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)}, .label = clip.label};
+    return {poses, at::scalar_tensor(std::ssize(clip.frames), at::kLong)};
   }
   const medley::ItemStream* Items() const override { return source_->Items(); }
   std::vector<std::int64_t> TrainingCounts() const override { return source_->TrainingCounts(); }
@@ -199,6 +212,7 @@ class Signs final : public medley::ClassifyTask {
   std::size_t longest_;
   bool boxes_, is_from_file_, shuffles_;
   double strength_;
+  ClipForm form_;
   Augmentation augmentation_;
   std::unique_ptr<ClipSource> source_;
 };

@@ -1,8 +1,13 @@
 // Conversations, and preferences between two replies, from JSONL files: docs/beyond-rows.md.
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include <medley/base/error.h>
+#include <medley/base/files.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/work_progress.h>
 #include <medley/data/bad_records.h>
@@ -17,7 +22,34 @@
 namespace medley_texts {
 namespace {
 
-using Lines = medley::Splits<medley::JsonlFile>;
+// Of LLaVA's files and others, which are one list, by the first character that is no blank.
+bool IsList(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  char first = 0;
+  return file >> first && first == '[';
+}
+
+// A line of such a file, or an element, and the folder that what it names is relative to.
+struct Line {
+  medley::JsonItem json;
+  std::filesystem::path folder;
+};
+class TalkFile {
+ public:
+  explicit TalkFile(const std::filesystem::path& path)
+      : lines_(IsList(path) ? medley::JsonlFile::OfElements(path) : medley::JsonlFile(path)),
+        folder_(path.parent_path()) {}
+
+  std::int64_t size() const { return lines_.size(); }
+  Line Read(std::int64_t item) const { return {lines_.Read(item), folder_}; }
+  auto hashes() const { return lines_.hashes(); }
+  std::string PlaceOf(std::int64_t item) const { return lines_.PlaceOf(item); }
+
+ private:
+  medley::JsonlFile lines_;
+  std::filesystem::path folder_;
+};
+using Lines = medley::Splits<TalkFile>;
 
 constexpr medley::OptionList FileOptions(std::string_view data) {
   return {medley::PathOption("data", data),
@@ -40,13 +72,13 @@ void CheckAll(const Lines& lines, const medley::TaskContext& context, const Turn
   medley::RecordProblems problems;
   medley::WorkProgress progress;
   std::int64_t cut = 0, wrong = 0, all = 0, done = 0;
-  lines.ForEach([&](const medley::JsonlFile&, std::int64_t) { ++all; });
-  lines.ForEach([&](const medley::JsonlFile& file, std::int64_t item) {
+  lines.ForEach([&](const TalkFile&, std::int64_t) { ++all; });
+  lines.ForEach([&](const TalkFile& file, std::int64_t item) {
     if (wrong == kMostWrong) return;
     medley::HeedInterrupt();
     progress.Say("looking at the conversations of '" + context.Path("data").filename().string() + "'",
                  static_cast<double>(done++), static_cast<double>(all));
-    const medley::JsonItem line = file.Read(item);
+    const Line line = file.Read(item);
     try {
       if (turns_cut(line) > 0) ++cut;
     } catch (const medley::InputError& error) {
@@ -69,8 +101,8 @@ std::vector<std::string> TextsIn(const medley::TextsContext& context, const Said
   std::vector<std::string> texts{"system:", "user:", "assistant:"};
   for (const char* option : {"data", "validation"}) {
     if (context.Path(option).empty()) continue;
-    const medley::JsonlFile file(context.Path(option));
-    for (std::int64_t item = 0; item < file.size(); ++item) said(file.Read(item), texts);
+    const TalkFile file(context.Path(option));
+    for (std::int64_t item = 0; item < file.size(); ++item) said(file.Read(item).json, texts);
   }
   return texts;
 }
@@ -79,27 +111,56 @@ class Chat final : public medley::ChatTask {
  public:
   static constexpr medley::TaskSpec kSpec = medley::ChatSpec(
       "chat", "answer as the conversations of a file do",
-      {.options = FileOptions("a JSONL file of \"messages\", or of \"prompt\" and \"completion\"")});
+      {.pictures = true,
+       .options =
+           FileOptions("a JSONL file of \"messages\", or of \"prompt\" and \"completion\"; or a JSON list")});
 
   static std::vector<std::string> Texts(const medley::TextsContext& context) {
     return TextsIn(context, [](const medley::JsonItem& line, std::vector<std::string>& texts) {
-      for (const medley::Turn& turn : ConversationOf(line)) texts.push_back(turn.text);
+      for (const medley::Turn& turn : TalkOf(line).turns) texts.push_back(turn.text);
     });
   }
 
   explicit Chat(const medley::TaskContext& context) : ChatTask(context), lines_(Open(context)) {
-    CheckAll(lines_, context, [&](const medley::JsonItem& line) {
-      const medley::Conversation conversation = ConversationOf(line);
-      if (const auto problem = chat().format().ProblemOf(conversation)) FailOf(line, conversation, *problem);
-      chat().Check(conversation);
-      return chat().TooMany(conversation);
+    CheckAll(lines_, context, [&](const Line& line) {
+      const Talk talk = TalkOf(line.json);
+      if (const auto problem = chat().format().ProblemOf(talk.turns)) FailOf(line.json, talk, *problem);
+      chat().Check(talk.turns);
+      for (const medley::NamedFile& picture : talk.pictures) {
+        const std::string wrong = medley::FileProblem(line.folder / picture.path);
+        if (!wrong.empty()) picture.item.Fail(picture.key, wrong);
+      }
+      return chat().TooMany(talk.turns);
     });
   }
 
   const medley::ItemStream* Items() const override { return &lines_.stream(); }
 
  private:
-  medley::Conversation Draw(medley::Row& row) const override { return ConversationOf(lines_.Read(row)); }
+  medley::Conversation Draw(medley::Row& row) const override { return TalkOf(lines_.Read(row).json).turns; }
+  void Show(medley::Row& row, const std::vector<medley::PictureBytes>& pictures) const override {
+    const Line line = lines_.Read(row);
+    Load(TalkOf(line.json), line.folder, pictures);
+  }
+  medley::Conversation Question(const medley::JsonItem& line) const override {
+    return QuestionOf(line).turns;
+  }
+  void ShowQuestion(const medley::JsonItem& line, const std::filesystem::path& folder,
+                    const std::vector<medley::PictureBytes>& pictures) const override {
+    Load(QuestionOf(line), folder, pictures);
+  }
+
+  static void Load(const Talk& talk, const std::filesystem::path& folder,
+                   const std::vector<medley::PictureBytes>& pictures) {
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      const medley::NamedFile& picture = talk.pictures.at(i);
+      try {
+        pictures[i].Load(folder / picture.path);
+      } catch (const medley::InputError& error) {
+        picture.item.Fail(picture.key, error.what());
+      }
+    }
+  }
 
   Lines lines_;
 };
@@ -121,13 +182,16 @@ class Preference final : public medley::PreferenceTask {
 
   explicit Preference(const medley::TaskContext& context) : PreferenceTask(context), lines_(Open(context)) {
     CheckAll(lines_, context,
-             [&](const medley::JsonItem& line) { return medley::TokensOf(chat(), PreferenceOf(line)).cut; });
+             [&](const Line& line) { return medley::TokensOf(chat(), PreferenceOf(line.json)).cut; });
   }
 
   const medley::ItemStream* Items() const override { return &lines_.stream(); }
 
  private:
-  medley::Preference Draw(medley::Row& row) const override { return PreferenceOf(lines_.Read(row)); }
+  medley::Preference Draw(medley::Row& row) const override { return PreferenceOf(lines_.Read(row).json); }
+  medley::Conversation Question(const medley::JsonItem& line) const override {
+    return QuestionOf(line).turns;
+  }
 
   Lines lines_;
 };

@@ -21,12 +21,11 @@ void ReadChats(const std::string& bytes) {
   const JsonlFile file(Written("chats.jsonl", bytes));
   for (std::int64_t item = 0; item < file.size(); ++item) {
     const JsonItem line = file.Read(item);
-    const Conversation conversation = medley_texts::ConversationOf(line);
+    const medley_texts::Talk talk = medley_texts::TalkOf(line);
     for (const char* name : {"plain", "gemma"}) {
       const ChatFormat& format = FormatNamed(name);
-      if (const auto problem = format.ProblemOf(conversation))
-        medley_texts::FailOf(line, conversation, *problem);
-      format.Encode(conversation);
+      if (const auto problem = format.ProblemOf(talk.turns)) medley_texts::FailOf(line, talk, *problem);
+      format.Encode(talk.turns);
     }
   }
 }

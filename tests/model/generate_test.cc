@@ -2,6 +2,13 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+#include <medley/base/error.h>
+
 #include "tests/model/agent_fixture.h"
 
 namespace medley {
@@ -97,6 +104,14 @@ TEST(Generate, ATextThatCouldNotGrowToItsEndIsRefused) {
   }
 }
 
+TEST(Generate, MorePicturesThanItSeesAreRefused) {
+  ModelInputs prompt = Prompt(test::RandomExample(1, 4, 8, 28));
+  const ModelInputs before = prompt;
+  prompt.insert(prompt.begin(), before.front());
+  EXPECT_EQ(Generate(test::SmallAgent(), before, {.max_new_tokens = 1}).tokens.size(), 1U);
+  EXPECT_THROW(Generate(test::SmallAgent(), prompt, {.max_new_tokens = 1}), InputError);
+}
+
 TEST(Generate, ARowStopsAtItsEndOfText) {
   Agent agent = test::SmallAgent();
   const test::LetterTokenizer tokenizer;
@@ -129,6 +144,147 @@ TEST(Generate, SamplingIsAFunctionOfTheSeed) {
   };
   EXPECT_EQ(draw(1), draw(1));
   EXPECT_NE(draw(1), draw(2));
+}
+
+// Seeds and rows of an example in another order, and each alone.
+GenerateOptions Drawn(std::vector<std::uint64_t> seeds, double temperature = 1.5, double top_p = 1) {
+  return {.max_new_tokens = 14,
+          .temperature = temperature,
+          .top_p = top_p,
+          .seeds = std::move(seeds),
+          .log_probabilities = true};
+}
+
+// In a batch of rows of unlike lengths, in either order, alone, with and without what is kept: one reply.
+void ExpectRepliesOfRowsAlone(const Agent& agent, std::int64_t images, double temperature, double top_p) {
+  const std::vector<std::uint64_t> seeds{11, 12, 13, 14, 15};
+  const test::Example example = test::RandomExample(5, images, 9, 61, FloatTypeOf(agent));
+  const Generated all = Generate(agent, Prompt(example), Drawn(seeds, temperature, top_p));
+  GenerateOptions again = Drawn(seeds, temperature, top_p);
+  again.cache = false;
+  const Generated without = Generate(agent, Prompt(example), again);
+  EXPECT_EQ(all.tokens, without.tokens) << images << " images";
+  EXPECT_EQ(all.ends, without.ends);
+  for (std::size_t row = 0; row < seeds.size(); ++row) {
+    test::Example alone = example.Rows(static_cast<std::int64_t>(row), 1);
+    alone.tokens = alone.tokens.narrow(1, 0, alone.lengths[0].item<std::int64_t>());
+    const Generated one = Generate(agent, Prompt(alone), Drawn({seeds[row]}, temperature, top_p));
+    EXPECT_EQ(one.tokens[0], all.tokens[row]) << images << " images, row " << row;
+    EXPECT_EQ(one.ends[0], all.ends[row]);
+    EXPECT_NEAR(one.log_probabilities[0], all.log_probabilities[row], 1e-3);
+    EXPECT_NEAR(without.log_probabilities[row], all.log_probabilities[row], 1e-3);
+  }
+}
+
+TEST(Generate, ARowsReplyHangsOnNoRowBesideItAndOnNoCache) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+    Agent agent = LivelyAgent();
+    agent.To(at::kCPU, dtype);
+    for (const std::int64_t images : {0, 2}) {
+      ExpectRepliesOfRowsAlone(agent, images, 0, 1);
+      ExpectRepliesOfRowsAlone(agent, images, 1.5, 1);
+      ExpectRepliesOfRowsAlone(agent, images, 1.5, 0.7);
+    }
+  }
+}
+
+// Not its place: today's seeds of places differ where a row moves.
+TEST(Generate, SeedsBelongToRowsWhereverTheyStand) {
+  const Agent agent = LivelyAgent();
+  const test::Example example = test::RandomExample(4, 0, 8, 62);
+  const Generated all = Generate(agent, Prompt(example), Drawn({1, 2, 3, 4}));
+  const Generated rest = Generate(agent, Prompt(example.Rows(1, 3)), Drawn({2, 3, 4}));
+  for (std::size_t row = 0; row < 3; ++row) EXPECT_EQ(rest.tokens[row], all.tokens[row + 1]) << row;
+  EXPECT_NE(Generate(agent, Prompt(example), Drawn({4, 3, 2, 1})).tokens, all.tokens);
+  EXPECT_THROW(Generate(agent, Prompt(example), Drawn({1, 2})), Error);
+}
+
+// The likeliest alone where little of the probability is let through; and never one outside of it.
+TEST(Generate, TopPKeepsTheLikeliestTokens) {
+  const Agent agent = LivelyAgent();
+  const test::Example example = test::RandomExample(3, 0, 8, 63);
+  GenerateOptions greedy = Drawn({1, 2, 3});
+  greedy.temperature = 0;
+  EXPECT_EQ(Generate(agent, Prompt(example), Drawn({1, 2, 3}, 3, 1e-9)).tokens,
+            Generate(agent, Prompt(example), greedy).tokens);
+  test::Example one = example.Rows(0, 1);
+  one.tokens = one.tokens.narrow(1, 0, one.lengths[0].item<std::int64_t>());
+  test::Example asked = one;
+  asked.tokens = at::cat({one.tokens, at::zeros({1, 1}, at::kLong)}, 1);
+  asked.supervised = {{one.tokens.size(1)}};
+  asked.lengths = one.lengths + 1;
+  const at::Tensor sorted =
+      std::get<0>(at::softmax(test::Logits(agent, asked)[0].narrow(0, 0, test::LetterTokenizer().size()), 0)
+                      .sort(0, true));
+  const double top_p = 0.5;
+  const std::int64_t kept = sorted.cumsum(0).lt(top_p).sum().item<std::int64_t>() + 1;
+  std::set<std::int64_t> first;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    GenerateOptions options = Drawn({seed}, 1, top_p);
+    options.max_new_tokens = 1;
+    const Generated drawn = Generate(agent, Prompt(one), options);
+    first.insert(drawn.ends[0] >= 0 ? drawn.ends[0] : drawn.tokens[0][0]);
+  }
+  EXPECT_LE(std::ssize(first), kept);
+  EXPECT_GE(std::ssize(first), std::min<std::int64_t>(kept, 2));
+}
+
+TEST(Generate, TheLogProbabilityIsThatOfTheFullForwardAndTheEndIsSaid) {
+  const Agent agent = LivelyAgent();
+  const test::Example example = test::RandomExample(6, 1, 8, 64);
+  GenerateOptions options = Drawn({1, 2, 3, 4, 5, 6}, 3);
+  options.max_new_tokens = 60;
+  const Generated all = Generate(agent, Prompt(example), options);
+  const std::int64_t eos = test::LetterTokenizer().eos();
+  for (std::int64_t row = 0; row < 6; ++row) {
+    const auto place = static_cast<std::size_t>(row);
+    std::vector<std::int64_t> reply = all.tokens[place];
+    if (all.ends[place] >= 0) reply.push_back(all.ends[place]);
+    EXPECT_EQ(all.ends[place], std::ssize(all.tokens[place]) == 60 ? -1 : eos);
+    test::Example whole = example.Rows(row, 1);
+    const std::int64_t length = whole.lengths[0].item<std::int64_t>(), count = std::ssize(reply);
+    whole.tokens = at::cat({whole.tokens.narrow(1, 0, length), at::tensor(reply, at::kLong).unsqueeze(0)}, 1);
+    whole.lengths.fill_(length + count);
+    whole.supervised = {{}};
+    for (std::int64_t i = 0; i < count; ++i) whole.supervised[0].push_back(length + i);
+    const at::Tensor logs =
+        at::log_softmax(test::Logits(agent, whole).narrow(1, 0, test::LetterTokenizer().size()), 1);
+    const double sum = logs.gather(1, at::tensor(reply, at::kLong).unsqueeze(1)).sum().item<double>();
+    EXPECT_NEAR(all.log_probabilities[place], sum, 1e-9) << row;
+  }
+}
+
+TEST(Generate, FurtherEndsAndMostOfARowEndIt) {
+  const Agent agent = LivelyAgent();
+  const test::Example example = test::RandomExample(3, 0, 8, 65);
+  const Generated plain = Generate(agent, Prompt(example), {.max_new_tokens = 10});
+  const std::int64_t third = plain.tokens[0][2];
+  const Generated ended = Generate(agent, Prompt(example), {.max_new_tokens = 10, .ends = {third}});
+  const auto end = std::ranges::find(plain.tokens[0], third);
+  EXPECT_EQ(ended.tokens[0], std::vector<std::int64_t>(plain.tokens[0].begin(), end));
+  EXPECT_EQ(ended.ends[0], third);
+  const Generated cut = Generate(agent, Prompt(example), {.max_new_tokens = 10, .most = {2, 10, 5}});
+  for (std::size_t row = 0; row < 3; ++row) {
+    std::vector<std::int64_t> front = plain.tokens[row];
+    front.resize(std::min<std::size_t>(front.size(), std::array{2, 10, 5}[row]));
+    EXPECT_EQ(cut.tokens[row], front) << row;
+  }
+  EXPECT_EQ(cut.ends[0], -1);
+}
+
+TEST(Generate, WhoIsToldOfTokensMayEndIt) {
+  const Agent agent = LivelyAgent();
+  const test::Example example = test::RandomExample(2, 0, 8, 66);
+  std::vector<std::size_t> seen;
+  const Generated stopped =
+      Generate(agent, Prompt(example), {.max_new_tokens = 10, .on_token = [&](const Generated& so_far) {
+                                          seen.push_back(so_far.tokens[0].size());
+                                          return seen.size() < 3;
+                                        }});
+  EXPECT_EQ(seen, (std::vector<std::size_t>{1, 2, 3}));
+  EXPECT_TRUE(stopped.stopped);
+  EXPECT_EQ(stopped.tokens[0].size(), 3);
+  EXPECT_EQ(stopped.ends[0], -1);
 }
 
 TEST(Generate, ThePictureSeesPromptAndReply) {

@@ -223,6 +223,48 @@ TEST(JsonOutput, EvalFollowsItsSchema) {
   outputs.Refuses("eval " + (fine / "nowhere").string());
 }
 
+// Words and a picture of a model as it is, and classes of a task.
+TEST(JsonOutput, GenerateFollowsItsSchema) {
+  const ScratchDirectory scratch;
+  const std::string run = (scratch / "run").string(), classes = (scratch / "classes").string();
+  WriteText(scratch / "weights.json", test::kOneTaskWeights);
+  ASSERT_EQ(Shell(Medley() + "train " + kQuickstartFile + test::kOneTask +
+                  (scratch / "weights.json").string() + " steps=1 --out " + run)
+                .code,
+            0);
+  const std::string series = std::string(MEDLEY_PLUGIN_FIXTURES) + "/series/series.so";
+  WriteText(scratch / "model.json", R"({"kind": "series_net"})");
+  WriteText(scratch / "trend.json", R"({"weights": {"trend": 1}})");
+  WriteText(scratch / "classes.json",
+            R"({"model": "model.json", "weights": "trend.json", "steps": 1, "threads": 1, "plan": false,
+                "eval": {"every": 0}, "tasks": {"trend": {"rows": 2}}})");
+  ASSERT_EQ(Shell(Medley() + "train " + (scratch / "classes.json").string() + " --plugin-path " + series +
+                  " --out " + classes)
+                .code,
+            0);
+  ASSERT_EQ(Shell(Medley() + "sample control --rows 1 --out " + (scratch / "s.png").string() +
+                  " --pictures " + (scratch / "p").string())
+                .code,
+            0);
+  Outputs outputs("generate");
+  const std::string generate = "generate " + run + " --prompt a --tokens 3 ";
+  const json said = outputs.Of(generate + "--image " + (scratch / "p/image-1.png").string() + " --out " +
+                                   (scratch / "drawn.png").string(),
+                               0);
+  EXPECT_EQ(said.at("picture"), (scratch / "drawn.png").string());
+  EXPECT_FALSE(said.contains("task"));
+  EXPECT_FALSE(outputs.Of(generate, 0).contains("picture"));
+  WriteText(scratch / "series.txt", "1 2 3 4\n");
+  const json classified =
+      outputs.Of("generate " + classes + " --image " + (scratch / "series.txt").string(), 0);
+  EXPECT_EQ(classified.at("task"), "trend");
+  EXPECT_EQ(classified.at("classes").size(), 3U);
+  EXPECT_EQ(classified.at("reply"), classified.at("classes").at(0).at("name"));
+  outputs.ExpectAllKeysSeen();
+  outputs.Refuses(generate + "--image " + (scratch / "nowhere.png").string());
+  outputs.Refuses("generate " + classes + " --prompt a");
+}
+
 // Nothing that could be scored is a result too.
 TEST(JsonOutput, EvalSaysWhyNoTaskCouldBeScored) {
   const TroubleRun run;

@@ -80,11 +80,41 @@ TEST_F(RunWithAModelOfAPlugin, TrainsPlannedResumesAndIsScored) {
   const CommandResult report = Shell(Medley() + "report " + out + " 2>&1");
   EXPECT_EQ(report.code, 0) << report.out;
   EXPECT_TRUE(Has(report.out, "trend")) << report.out;
-  const CommandResult prompted =
-      Shell(Medley() + "generate " + out +
-            " --image " MEDLEY_SOURCE_DIR "/docs/pictures/report.png --prompt a 2>&1");
+  const CommandResult prompted = Shell(Medley() + "generate " + out + " --prompt a 2>&1");
   EXPECT_EQ(prompted.code, 2) << prompted.out;
-  EXPECT_TRUE(Has(prompted.out, "the model 'series_net' does not look at a picture")) << prompted.out;
+  EXPECT_TRUE(Has(prompted.out, "this run has no way to answer: trend can be asked, but not so"))
+      << prompted.out;
+  EXPECT_TRUE(Has(prompted.out, "its model 'series_net' by itself reads no words")) << prompted.out;
+}
+
+// The classes of a file, one by one and line by line.
+TEST_F(RunWithAModelOfAPlugin, SaysTheLikeliestClassesOfAFile) {
+  const std::string out = (work_ / "run").string();
+  ASSERT_EQ(Run("train " + Config() + " --out " + out).code, 0);
+  WriteBytes(work_ / "up.txt", "1 0 1.2 0.3 0.8 -0.5 1.1 0.1 0.9 0 1 0 1 0 1 0 1 0 1 0 1 0\n");
+  WriteBytes(work_ / "down.txt", "-1 0 -1.2 0.3 -0.8 -0.5 -1.1 0.1 -0.9 0 -1 0 -1 0 -1 0 -1 0 -1 0\n");
+  const std::string generate = Medley() + "generate " + out + " ";
+  const CommandResult up = Shell(generate + "--image " + (work_ / "up.txt").string() + " 2>&1");
+  EXPECT_EQ(up.code, 0) << up.out;
+  EXPECT_TRUE(std::regex_match(up.out, std::regex(" *[0-9.]+ %  rises\n *[0-9.]+ %  .*\n *[0-9.]+ %  .*\n")))
+      << up.out;
+  WriteBytes(work_ / "asked.jsonl",
+             "{\"file\": \"down.txt\"}\n{\"file\": \"up.txt\", \"row\": 0, \"id\": 7}\n");
+  const std::string from = generate + "--from " + (work_ / "asked.jsonl").string() + " --out ";
+  const CommandResult both = Shell(from + (work_ / "out.jsonl").string() + " 2>&1");
+  EXPECT_EQ(both.code, 0) << both.out;
+  EXPECT_EQ(ReadBytes(work_ / "out.jsonl"),
+            "{\"file\":\"down.txt\",\"reply\":\"falls\"}\n{\"file\":\"up.txt\",\"row\":0,\"id\":7,\"reply\":"
+            "\"rises\"}\n");
+  WriteBytes(work_ / "asked.jsonl", "{\"file\": \"down.txt\"}\n{\"file\": \"nowhere.txt\"}\n");
+  const CommandResult missing = Shell(from + (work_ / "no.jsonl").string() + " 2>&1");
+  EXPECT_EQ(missing.code, 2) << missing.out;
+  EXPECT_TRUE(Has(missing.out, "asked.jsonl:2: file: ")) << missing.out;
+  for (const std::string& refused :
+       {"--image " + (work_ / "up.txt").string() + " --row 3",
+        "--image " + (work_ / "up.txt").string() + " --chat", "--image " + (work_ / "run.json").string(),
+        std::string("--prompt a --task trend")})
+    EXPECT_EQ(Shell(generate + refused + " 2>/dev/null </dev/null").code, 2) << refused;
 }
 
 // Rows of every size of the series, against what the planner measures.

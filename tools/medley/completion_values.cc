@@ -83,8 +83,11 @@ class Keys {
     keys_.push_back(path + "=");
     Words& values = values_[keys_.back()];
     if (schema.value("type", ordered_json()) == "boolean") values = {path + "=true", path + "=false"};
-    for (const auto& word : schema.value("enum", ordered_json::array()))
-      values.push_back(path + "=" + word.get<std::string>());
+    const ordered_json none = ordered_json::array(), either = schema.value("anyOf", none);
+    // One of a few words, or a file.
+    const bool or_file = !either.empty() && either.back().contains("pattern");
+    const ordered_json words = (or_file ? either.front() : schema).value("enum", none);
+    for (const auto& word : words) values.push_back(path + "=" + word.get<std::string>());
   }
 
   void AddBelow(const ordered_json& schema, const std::string& above) {

@@ -103,7 +103,7 @@ void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored
   for (const std::string& problem : FolderProblems(folder, adapters)) std::cout << problem << '\n';
 }
 
-struct Asked {
+struct Inspected {
   fs::path path, model, tokenizer, adapters;
   std::int64_t new_rows = 0;                     // that a run allows
   bool unknown_vocabulary = false;               // likewise
@@ -111,11 +111,11 @@ struct Asked {
   PluginSearch plugins;
 };
 
-struct AskedModel {
+struct InspectedModel {
   Registry registry;
   ModelFile file;
 };
-AskedModel ReadModelOf(const Asked& asked) {
+InspectedModel ReadModelOf(const Inspected& asked) {
   Registry registry = Registry::Scan(asked.plugins);
   registry.RequireNamed();
   ModelFile file = ReadModelFile(asked.model, registry);
@@ -123,7 +123,7 @@ AskedModel ReadModelOf(const Asked& asked) {
 }
 
 // In the folder itself, where it is there.
-fs::path VocabularyOf(const Asked& asked, const Subject& subject) {
+fs::path VocabularyOf(const Inspected& asked, const Subject& subject) {
   fs::path file = asked.tokenizer;
   if (file.empty() && subject.kind == Kind::kPretrained) file = OwnTokenizer(subject.path);
   if (file.empty())
@@ -156,7 +156,7 @@ void CheckParameters(const SafetensorsFile& file, const std::vector<Parameter>& 
 }
 
 // As a run that begins with the folder does.
-void CheckFolder(const Asked& asked, const ModelFile& file, const fs::path& vocabulary,
+void CheckFolder(const Inspected& asked, const ModelFile& file, const fs::path& vocabulary,
                  const fs::path& folder, const std::vector<Parameter>& parameters) {
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
   ThrowProblems(folder, FolderProblems(folder, asked.adapters));
@@ -176,7 +176,7 @@ void CheckFolder(const Asked& asked, const ModelFile& file, const fs::path& voca
 }
 
 // By shapes: nothing is allocated. Throws InputError with all that does not fit.
-void CheckFits(const Asked& asked, const Subject& subject, const AskedModel& model_file) {
+void CheckFits(const Inspected& asked, const Subject& subject, const InspectedModel& model_file) {
   const ModelFile& file = model_file.file;
   fs::path vocabulary;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -200,7 +200,7 @@ int RunInspect(int argc, char** argv) {
       "folder, "
       "and with --model whether they are that model's. Reads headers; a checkpoint is verified whole.",
       "medley inspect");
-  Asked asked;
+  Inspected asked;
   app.add_option("PATH", asked.path, "a safetensors file, a run or one of its checkpoints, or a folder")
       ->required();
   auto* model =
@@ -234,7 +234,7 @@ int RunInspect(int argc, char** argv) {
 
   InstallCpuAllocator();
   const Subject subject = SubjectOf(asked.path);
-  std::optional<AskedModel> model_file;
+  std::optional<InspectedModel> model_file;
   if (!asked.model.empty()) model_file = ReadModelOf(asked);
   if (subject.kind == Kind::kPretrained)
     PrintFolder(subject.path,

@@ -83,7 +83,7 @@ constexpr std::array kHelp = {
     Help{"eval", "DIR|CONFIG [--rows N] [--against DIR] [--json] [KEY=VALUE ...]",
          "score a run, or a model before its first step, on held-out rows"},
     Help{"export", "DIR --out FOLDER", "write a run's model as a Hugging Face folder"},
-    Help{"generate", "DIR --image FILE --prompt TEXT [--out P]", "ask a trained model"},
+    Help{"generate", "DIR [--prompt TEXT] [--image FILE] [--chat]", "ask a trained run"},
     Help{"inspect", "FILE|DIR [--model FILE]",
          "say what tensors a file, a checkpoint or a Hugging Face folder holds"},
     Help{"tasks", "[TASK] [--json] [--plugin-path P]",

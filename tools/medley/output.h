@@ -60,6 +60,8 @@ class OutputOption {
 class OutputFileOption : public OutputOption {
  public:
   explicit OutputFileOption(OutputKind kind) : kind_(kind) {}
+  // Where the other options say what is written.
+  void Become(OutputKind kind) { kind_ = kind; }
   // With --force.
   CLI::Option* AddTo(CLI::App& app, const std::string& option, const std::string& help);
   // Before the work whose result it is to hold.

@@ -103,6 +103,22 @@ ordered_json Parsed(const std::string& bytes) {
   return ReadJson(bytes, "", {.bytes = bytes.size(), .values = std::size_t{1} << 24});
 }
 
+// Each line has one, as its last key or before its details.
+bool AreReplies(std::string_view text) {
+  bool any = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const ordered_json line = Parsed(std::string(text.substr(0, end)));
+    if (!line.is_object() || line.empty()) return false;
+    auto last = line.end();
+    if ((--last).key() == "reply_details" && line.size() > 1) --last;
+    if (last.key() != "reply" || !last->is_string()) return false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+    any = true;
+  }
+  return any;
+}
+
 bool Knows(OutputKind kind, const std::string& bytes) {
   switch (kind) {
     case OutputKind::kPage:
@@ -110,6 +126,8 @@ bool Knows(OutputKind kind, const std::string& bytes) {
     case OutputKind::kSheet:
     case OutputKind::kPicture:
       return IsPng(bytes, kind == OutputKind::kSheet);
+    case OutputKind::kReplies:
+      return AreReplies(bytes);
     case OutputKind::kAnswers:
       return IsAnswers(bytes);
     case OutputKind::kScores:
@@ -138,6 +156,8 @@ std::string NameOf(OutputKind kind) {
       return "a sheet of medley's";
     case OutputKind::kPicture:
       return "a picture that medley drew";
+    case OutputKind::kReplies:
+      return "lines with replies of medley's";
     case OutputKind::kAnswers:
       return "a sheet of answers of medley's";
     case OutputKind::kScores:
@@ -163,6 +183,8 @@ std::string EndingOf(OutputKind kind) {
     case OutputKind::kSheet:
     case OutputKind::kPicture:
       return ".png";
+    case OutputKind::kReplies:
+      return ".jsonl";
     case OutputKind::kAnswers:
     case OutputKind::kPlanTables:
       return ".txt";

@@ -10,6 +10,7 @@ enum class OutputKind {
   kPage,        // of report
   kSheet,       // of sample and eval
   kPicture,     // of generate and sample
+  kReplies,     // of generate
   kAnswers,     // of eval, beside a sheet
   kScores,      // of eval
   kLock,        // of plugins

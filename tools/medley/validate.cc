@@ -20,6 +20,7 @@
 #include <medley/run/published_files.h>
 #include <medley/run/validate.h>
 #include <medley/run/weight_log_check.h>
+#include <medley/text/chat_file.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/validate_result.h"
@@ -28,7 +29,7 @@
 namespace medley {
 namespace {
 
-const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu"};
+const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu", "chat"};
 
 // By the name of its schema; without one a model says its kind, and a weights file has weights or stages
 // where a run config names a file. Else a run config, whose reader says what is wrong.
@@ -89,6 +90,7 @@ void ValidateOther(const std::string& kind, const ValidateArguments& arguments) 
   if (kind == "model")
     Show(ReadModelFile(file, Registry::Scan({.paths = arguments.plugins.paths})), kind, arguments);
   if (kind == "gpu") Show(ReadGpu(file), kind, arguments);
+  if (kind == "chat") Show(ReadChatFile(file), kind, arguments);
 }
 
 // A task looks through its files when it is made, which takes its plugin and libtorch: nobody waits for them
@@ -175,13 +177,14 @@ int RunValidate(int argc, char** argv) {
       app.add_option(
              "--schema", arguments.schema,
              "print the JSON Schema of a kind of file instead (of a model: medley models KIND --schema)")
-          ->check(CLI::IsMember(std::vector<std::string>{"run", "weights", "gpu"}));
+          ->check(CLI::IsMember(std::vector<std::string>{"run", "weights", "gpu", "chat"}));
   AddJson(app, arguments.as_json)->excludes(schema);
   if (!ParseArguments(app, argc, argv)) return 0;
 
   if (!arguments.schema.empty()) {
     const auto json = arguments.schema == "run"       ? RunConfigSchema()
                       : arguments.schema == "weights" ? CurriculumSchema()
+                      : arguments.schema == "chat"    ? ChatSchema()
                                                       : GpuSchema();
     std::cout << JsonText(json, 2) << '\n';
     return 0;

@@ -305,6 +305,11 @@ ordered_json ToJson(const ModelFile& model) {
           {"config", ToJson(model.config, model.info)}};
 }
 
+void Print(const ChatStrings& chat) {
+  Say("ok: a chat format '%s', %s\n", chat.name.c_str(),
+      chat.image.empty() ? "without pictures among words" : "with pictures among words");
+}
+
 ordered_json ToJson(const Gpu& gpu) {
   return {{"name", gpu.name},           {"memory", gpu.memory}, {"context", gpu.context},
           {"workspace", gpu.workspace}, {"margin", gpu.margin}, {"usable", gpu.usable()}};

@@ -11,6 +11,7 @@
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/validate.h>
+#include <medley/text/chat_strings.h>
 
 namespace medley {
 
@@ -64,6 +65,7 @@ void Print(const RunOutlook& outlook);
 void Print(const WeightsOutlook& outlook);
 void Print(const ModelFile& model);
 void Print(const Gpu& gpu);
+void Print(const ChatStrings& chat);
 nlohmann::ordered_json ToJson(const RunOutlook& outlook);
 nlohmann::ordered_json ToJson(const WeightsOutlook& outlook);
 nlohmann::ordered_json ToJson(const ModelFile& model);

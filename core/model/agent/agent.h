@@ -10,6 +10,7 @@
 #include <medley/model/agent/agent_inputs.h>
 #include <medley/model/agent/vision.h>
 #include <medley/model/blocks/language.h>
+#include <medley/model/blocks/reply.h>
 #include <medley/model/model.h>
 #include <medley/model/model_context.h>
 #include <medley/model/parameter_set.h>
@@ -68,6 +69,10 @@ class Agent : public Model {
   // Adds the pictures that are wanted.
   void Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden, ModelOutputs& outputs,
             ForwardContext& context) const;
+  // What the layers read of a prompt [rows, width] to which so many tokens may be added, and where it ends.
+  PromptStates Prompts(const AgentInputs& in, const at::Tensor& tokens,
+                       const std::vector<at::Tensor>& encodings, std::int64_t new_tokens,
+                       ForwardContext& context) const;
   // What the text sees besides itself.
   TextInput Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                  ForwardContext& context) const;

@@ -1,6 +1,8 @@
 #include <medley/model/blocks/footprint.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include <medley/model/blocks/half_operators.h>
@@ -8,22 +10,29 @@
 namespace medley {
 namespace {
 
-// A part's parameters begin with its name. The published names of a text layer's norms do not.
+// A part's parameters begin with its name. The published names of a layer's norms do not.
 class Names {
  public:
   explicit Names(const std::string& part) : part_(part) {
-    for (const auto& [end, norm] :
-         {std::pair{"self_attn.", "input_layernorm."}, std::pair{"mlp.", "post_attention_layernorm."}}) {
-      if (part.ends_with(end)) norm_ = part.substr(0, part.size() - std::string(end).size()) + norm;
+    for (const auto& [end, norm] : kNorms) {
+      if (part.ends_with(end))
+        norms_.push_back(part.substr(0, part.size() - end.size()) + std::string(norm));
     }
   }
   bool operator()(const std::string& parameter) const {
-    return parameter.starts_with(part_) || (!norm_.empty() && parameter.starts_with(norm_));
+    const auto begins = [&](const std::string& name) { return parameter.starts_with(name); };
+    return begins(part_) || std::ranges::any_of(norms_, begins);
   }
 
  private:
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNorms = {
+      {{"self_attn.", "input_layernorm."},
+       {"mlp.", "post_attention_layernorm."},
+       {"self_attn.", "layer_norm1."},
+       {"mlp.", "layer_norm2."},
+       {"embeddings.", "pre_layrnorm."}}};
   const std::string& part_;
-  std::string norm_;
+  std::vector<std::string> norms_;
 };
 
 // What is kept was counted tensor by tensor; what is alive beside it is the widest place of each part, found
@@ -53,15 +62,15 @@ class LayerNumbers {
     AddAttention(part, shape_.context, shape_.masked);
     return part;
   }
-  // Norm, inside, sum. GELU keeps its input too, and what is dropped inside is there once more: that is not
+  // Norm, inside, sum. GELUs keep their input too, and what is dropped inside is there once more: that is not
   // yet there while the product runs. ReLU works in place on a view, whose backward copies the gradient
   // twice.
   ForwardPart Ffn() const {
     const std::int64_t inner = lines_ * setting_.ffn;
-    const bool twice = setting_.activation == Activation::kGelu || drops();
+    const bool twice = setting_.activation != Activation::kRelu || drops();
     return {.kept = lines_ * 2 * width_ + Statistics() + inner + (twice ? inner : 0) + Mask(setting_.ffn) +
                     Mask(width_),
-            .forward = Added() + (setting_.activation == Activation::kGelu && drops() ? inner : 0) +
+            .forward = Added() + (setting_.activation != Activation::kRelu && drops() ? inner : 0) +
                        Workspace(std::max(width_, setting_.ffn)),
             .backward = 4 * inner + lines_ * width_,
             .product = std::max(twice ? inner / 2 : inner, lines_ * width_)};

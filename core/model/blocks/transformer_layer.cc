@@ -15,7 +15,7 @@ FeedForward::FeedForward(ParameterSet& set, const std::string& name, std::int64_
 
 at::Tensor FeedForward::operator()(const at::Tensor& x, const Dropout& drop) const {
   at::Tensor inner = up_(x);
-  inner = activation_ == Activation::kRelu ? inner.relu_() : at::gelu(inner);
+  inner = activation_ == Activation::kRelu ? inner.relu_() : Activate(inner, activation_);
   return down_(drop(inner));
 }
 
@@ -31,13 +31,13 @@ TransformerLayer::TransformerLayer(ParameterSet& set, const std::string& name, c
                       .out_gain = setting.residual_gain});
   };
   self_ = attention(".self_attn", false);
-  self_norm_ = LayerNorm(set, name + ".self_norm", width);
+  self_norm_ = LayerNorm(set, name + ".self_norm", width, setting.epsilon);
   if (setting.cross) {
     cross_ = attention(".cross_attn", true);
-    cross_norm_ = LayerNorm(set, name + ".cross_norm", width);
+    cross_norm_ = LayerNorm(set, name + ".cross_norm", width, setting.epsilon);
   }
   ffn_ = FeedForward(set, name + ".ffn", width, setting.ffn, setting.activation, setting.residual_gain);
-  ffn_norm_ = LayerNorm(set, name + ".ffn_norm", width);
+  ffn_norm_ = LayerNorm(set, name + ".ffn_norm", width, setting.epsilon);
 }
 
 TransformerLayer::Drops TransformerLayer::DropsOf(const std::string& site, ForwardContext& context) const {

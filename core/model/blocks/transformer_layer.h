@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <string>
 
+#include <medley/model/blocks/activation.h>
 #include <medley/model/blocks/attention.h>
 #include <medley/model/blocks/dropout.h>
 #include <medley/model/parameter_set.h>
 
 namespace medley {
-
-enum class Activation { kRelu, kGelu };
 
 // down(drop(activation(up(x)))): two linear maps with biases.
 class FeedForward {
@@ -37,6 +36,7 @@ class TransformerLayer {
     AttentionKind attention = AttentionKind::kFused;
     double residual_gain = 1;  // of what is added
     double dropout = 0;        // of what is added and inside the network; of eager attention's weights too
+    double epsilon = kLayerNormEpsilon;
   };
   TransformerLayer(ParameterSet& set, const std::string& name, const Setting& setting);
 

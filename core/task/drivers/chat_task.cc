@@ -19,7 +19,8 @@ constexpr std::int64_t kSaidRows = 4096, kCountedRows = 256;
 constexpr std::int64_t kMostNew = 128;                       // tokens of a reply that the sheet shows
 constexpr std::int64_t kMostLogits = std::int64_t{1} << 25;  // of a forward of an evaluation: 128 MiB
 
-// Rows of the batch, as many as have at most so many learned tokens, or one.
+// Rows of the batch, as many as have at most so many learned tokens, or one: fn(these, the first one's
+// place).
 template <typename Fn>
 void ForEachPart(const Batch& batch, std::int64_t most_items, const Fn& fn) {
   const std::vector<std::int64_t>& offsets = batch.Ragged("learned").offsets;
@@ -29,7 +30,7 @@ void ForEachPart(const Batch& batch, std::int64_t most_items, const Fn& fn) {
       return offsets[static_cast<std::size_t>(to)] - offsets[static_cast<std::size_t>(begin)];
     };
     while (end < batch.size() && items(end + 1) <= most_items) ++end;
-    fn(batch.Slice(begin, end - begin));
+    fn(batch.Slice(begin, end - begin), begin);
     begin = end;
   }
 }
@@ -45,7 +46,36 @@ std::size_t AskedTurn(const Conversation& conversation) {
 
 }  // namespace
 
-ChatTask::ChatTask(const TaskContext& context) : tokenizer_(context.tokenizer()), rows_(context) {}
+ChatTask::ChatTask(const TaskContext& context) : tokenizer_(context.tokenizer()), rows_(context) {
+  if (rows_.pictures() > 0) picture_size_ = context.image().size;
+}
+
+void ChatTask::Show(Row&, const std::vector<PictureBytes>&) const {
+  throw Error(
+      "the conversations of this task show pictures, and its class does not draw them: override Show");
+}
+
+void ChatTask::AddPictures(const RowRange& rows, Batch& batch) const {
+  if (rows_.pictures() == 0) return;
+  std::vector<PictureColumn> columns;
+  for (std::size_t i = 0; i < rows_.pictures(); ++i) columns.emplace_back(rows.count, picture_size_);
+  ForEachRow(rows, [&](Row& row) {
+    std::vector<PictureBytes> pictures;
+    for (const PictureColumn& column : columns) pictures.push_back(column[row.index()]);
+    Show(row, pictures);
+  });
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    batch.Add(std::string(kChatPictures[i]), columns[i].tensor());
+}
+
+ModelInputs ChatTask::Pictures(EvalPass& piece, std::int64_t begin, std::int64_t count) const {
+  ModelInputs inputs;
+  for (std::size_t i = 0; i < rows_.pictures(); ++i) {
+    const at::Tensor pictures = piece.Image(kChatPictures[i]).tensor;
+    inputs.push_back({"images", pictures.narrow(0, begin, count), ""});
+  }
+  return inputs;
+}
 
 ChatTokens ChatTask::TokensOf(Row& row) const {
   try {
@@ -60,12 +90,15 @@ Batch ChatTask::Sample(const RowRange& rows) const {
   ForEachRow(rows, [&](Row& row) { drawn.push_back(TokensOf(row)); });
   Batch batch(rows);
   rows_.AddTo(batch, "", drawn);
+  AddPictures(rows, batch);
   batch.SetItems("reply", LearnedItems(drawn));
   return batch;
 }
 
 Sums ChatTask::Run(std::string_view, PassContext& context) const {
-  const ModelOutputs outputs = context.Forward(ChatRows::Inputs(context.batch(), ""), {"losses"});
+  ModelInputs inputs = ChatRows::Inputs(context.batch(), "");
+  for (std::size_t i = 0; i < rows_.pictures(); ++i) inputs.push_back(context.Image(kChatPictures[i]));
+  const ModelOutputs outputs = context.Forward(inputs, {"losses"});
   return {{"reply", SumLosses(outputs.at("losses"))}};
 }
 
@@ -84,12 +117,14 @@ std::optional<std::int64_t> ChatTask::MostFrequent() const {
 void ChatTask::Judge(EvalPass& piece, std::optional<std::int64_t> frequent, Outcomes& outcomes) const {
   const std::int64_t most_items =
       std::max<std::int64_t>(kMostLogits / std::max<std::int64_t>(tokenizer_.size(), 1), 1);
-  ForEachPart(piece.batch(), most_items, [&](const Batch& part) {
-    const ModelInputs inputs = ChatRows::Inputs(part, "");
+  ForEachPart(piece.batch(), most_items, [&](const Batch& part, std::int64_t begin) {
+    const ModelInputs texts = ChatRows::Inputs(part, "");
+    ModelInputs inputs = Pictures(piece, begin, part.size());
+    inputs.insert(inputs.end(), texts.begin(), texts.end());
     const ModelOutputs outputs = piece.Forward(inputs, {"logits"});
     const std::vector<std::int64_t> said = HostValues(outputs.at("logits").argmax(1));
     const std::vector<std::int64_t> right =
-        HostValues(part.Column("tokens").flatten().index_select(0, inputs.back().tensor));
+        HostValues(part.Column("tokens").flatten().index_select(0, texts.back().tensor));
     const std::vector<std::int64_t>& offsets = part.Ragged("learned").offsets;
     for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
       double is_right = 0, is_frequent = 0;
@@ -120,18 +155,18 @@ void ChatTask::ShowReplies(EvalPass& piece, std::size_t first, Sheet& sheet) con
     // As long as can be: room for an evaluation is planned by such rows.
     if (rows.longest) prompt.resize(static_cast<std::size_t>(rows_.width() - 1), prompt.back());
     if (std::ssize(prompt) < rows_.width())
-      sheet.Add(first + static_cast<std::size_t>(i), ReplyTo(piece, prompt, right));
+      sheet.Add(first + static_cast<std::size_t>(i), ReplyTo(piece, i, prompt, right));
   }
 }
 
-Answer ChatTask::ReplyTo(EvalPass& piece, const std::vector<std::int64_t>& prompt,
+Answer ChatTask::ReplyTo(EvalPass& piece, std::int64_t row, const std::vector<std::int64_t>& prompt,
                          const std::string& right) const {
   const at::Device device = piece.batch().Column("lengths").device();
   const std::int64_t length = std::ssize(prompt), most = std::min(kMostNew, rows_.width() - length);
-  const Generated generated =
-      piece.Generate({{"tokens", PadRows({prompt}, length, tokenizer_.pad()).to(device), ""},
-                      {"lengths", IntColumn({length}).to(device), ""}},
-                     {.max_new_tokens = most});
+  ModelInputs asked = Pictures(piece, row, 1);
+  asked.push_back({"tokens", PadRows({prompt}, length, tokenizer_.pad()).to(device), ""});
+  asked.push_back({"lengths", IntColumn({length}).to(device), ""});
+  const Generated generated = piece.Generate(asked, {.max_new_tokens = most});
   std::vector<std::int64_t> ids = generated.tokens[0], right_ids = tokenizer_.EncodeText(right);
   ids.erase(std::ranges::find(ids, rows_.format().end()), ids.end());
   // Of a longer one as much as there is room for.
@@ -155,6 +190,46 @@ Outcomes ChatTask::Evaluate(EvalContext& context, const RowRange& rows) const {
   });
   sheet.MoveTo(outcomes);
   return outcomes;
+}
+
+Conversation ChatTask::Question(const JsonItem& line) const { return AskedMessages(line); }
+
+void ChatTask::ShowQuestion(const JsonItem&, const std::filesystem::path&,
+                            const std::vector<PictureBytes>&) const {
+  throw Error(
+      "a question to this task shows pictures, and its class does not draw them: override ShowQuestion");
+}
+
+ModelInputs ChatTask::PicturesOf(const Questions& questions, std::size_t pictures) const {
+  const std::int64_t rows = std::ssize(questions.lines);
+  std::vector<PictureColumn> columns;
+  for (std::size_t i = 0; i < pictures; ++i) columns.emplace_back(rows, picture_size_);
+  for (std::int64_t row = 0; row < rows && pictures > 0; ++row) {
+    std::vector<PictureBytes> drawn;
+    for (const PictureColumn& column : columns) drawn.push_back(column[row]);
+    ShowQuestion(questions.lines[static_cast<std::size_t>(row)], questions.folder, drawn);
+  }
+  ModelInputs inputs;
+  for (const PictureColumn& column : columns)
+    inputs.push_back({"images", column.tensor().to(at::kFloat).div_(255), ""});
+  return inputs;
+}
+
+AskForm ChatTask::Asks() const {
+  return {.kind = AnswerKind::kWords,
+          .talks = true,
+          .files = rows_.pictures() > 0 ? "pictures, PNG or JPEG" : ""};
+}
+
+Asked ChatTask::Ask(const Questions& questions) const {
+  std::vector<Conversation> conversations;
+  for (const JsonItem& line : questions.lines) conversations.push_back(Question(line));
+  const std::size_t pictures = PicturesIn(conversations.at(0));
+  Asked asked = rows_.Ask(std::move(conversations), questions);
+  ModelInputs inputs = PicturesOf(questions, pictures);
+  inputs.insert(inputs.end(), asked.inputs.begin(), asked.inputs.end());
+  asked.inputs = std::move(inputs);
+  return asked;
 }
 
 std::vector<std::string> ChatTask::ShownTexts() const {

@@ -54,6 +54,40 @@ Sums ClassifyTask::Run(std::string_view, PassContext& context) const {
                                     label_smoothing_)}};
 }
 
+std::vector<at::Tensor> ClassifyTask::Shown(const std::filesystem::path&, std::int64_t) const {
+  throw Error("the task class names files that people may show it, and does not read them: override Shown");
+}
+
+AskForm ClassifyTask::Asks() const {
+  std::string files = ShownFiles();
+  return {.kind = files.empty() ? AnswerKind::kNone : AnswerKind::kClass, .files = std::move(files)};
+}
+
+Asked ClassifyTask::Ask(const Questions& questions) const {
+  InputColumns inputs(spec_.inputs);
+  const RowRange rows{.count = std::ssize(questions.lines)};
+  ForEachRow(rows, [&](Row& row) {
+    const JsonItem& line = questions.lines[static_cast<std::size_t>(row.number)];
+    const std::filesystem::path file = questions.folder / line.Text("file");
+    const std::int64_t place = line.Has("row") ? line.Integer("row", 0) : -1;
+    try {
+      inputs.Add(row, Shown(file, place));
+    } catch (const InputError& error) {
+      line.Fail("file", error.what());
+    }
+  });
+  Batch batch(rows);
+  inputs.MoveTo(batch);
+  Asked asked{.inputs = {}, .output = std::string(spec_.outputs[0])};
+  for (const std::string_view name : spec_.inputs) {
+    const at::Tensor& column = batch.Column(name);
+    const bool is_picture = column.scalar_type() == at::kByte;
+    asked.inputs.push_back({std::string(name), is_picture ? batch.Picture(name, at::kFloat) : column, ""});
+  }
+  for (std::int64_t label = 0; label < classes_; ++label) asked.classes.push_back(NameOf(label));
+  return asked;
+}
+
 Outcomes ClassifyTask::Evaluate(EvalContext& context, const RowRange& rows) const {
   Outcomes outcomes;
   Sheet sheet;

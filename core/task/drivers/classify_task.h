@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -55,6 +57,8 @@ class ClassifyTask : public Task {
   Batch Sample(const RowRange& rows) const final;
   Sums Run(std::string_view pass, PassContext& context) const final;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
+  AskForm Asks() const final;
+  Asked Ask(const Questions& questions) const final;
 
  protected:
   // `spec`: the class's own, as ClassifySpec makes it; it outlives the task.
@@ -67,6 +71,10 @@ class ClassifyTask : public Task {
   // The row, a function of what `row` holds; called on data threads. `row.longest()` asks for the most of
   // every size.
   virtual Classified Draw(Row& row) const = 0;
+  // What people may show it (AskForm::files), and the inputs of one such file, as Draw has them; `row`: of a
+  // file of many, -1 where none is named. Here nothing, and it cannot be asked.
+  virtual std::string ShownFiles() const { return {}; }
+  virtual std::vector<at::Tensor> Shown(const std::filesystem::path& file, std::int64_t row) const;
   // Further figures of an evaluated row, by their names, from 0 to 1: what of the answer is right, where a
   // class has parts.
   virtual std::map<std::string, double> Marks(std::int64_t /*said*/, std::int64_t /*right*/) const {

@@ -186,6 +186,16 @@ Outcomes PreferenceTask::Evaluate(EvalContext& context, const RowRange& rows) co
   return outcomes;
 }
 
+Conversation PreferenceTask::Question(const JsonItem& line) const { return AskedMessages(line); }
+
+AskForm PreferenceTask::Asks() const { return {.kind = AnswerKind::kWords, .talks = true}; }
+
+Asked PreferenceTask::Ask(const Questions& questions) const {
+  std::vector<Conversation> conversations;
+  for (const JsonItem& line : questions.lines) conversations.push_back(Question(line));
+  return rows_.Ask(std::move(conversations), questions);
+}
+
 std::vector<std::string> PreferenceTask::ShownTexts() const {
   std::set<std::string> texts;
   ForEachRow({.seed = 0, .begin = 0, .count = kPairRows}, [&](Row& row) {

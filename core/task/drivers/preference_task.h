@@ -83,6 +83,8 @@ class PreferenceTask : public Task {
   Batch Sample(const RowRange& rows) const final;
   Sums Run(std::string_view pass, PassContext& context) const final;
   Outcomes Evaluate(EvalContext& context, const RowRange& rows) const final;
+  AskForm Asks() const override;
+  Asked Ask(const Questions& questions) const override;
   // What is said in some thousand rows of training, and what the chat format puts around it.
   std::vector<std::string> ShownTexts() const;
 
@@ -93,6 +95,8 @@ class PreferenceTask : public Task {
   const ChatRows& chat() const { return rows_; }
 
  private:
+  // What a line of its files asks. Here AskedMessages.
+  virtual Conversation Question(const JsonItem& line) const;
   // The row, a function of what `row` holds; called on data threads. An InputError of Sample names a row that
   // the chat format does not take, that is too long or whose replies are one.
   virtual Preference Draw(Row& row) const = 0;

@@ -78,10 +78,10 @@ void Append(std::string& text, Number value) {
 
 }  // namespace
 
-ClipFile::ClipFile(const std::filesystem::path& file, YAxis y)
+ClipFile::ClipFile(const std::filesystem::path& file, YAxis y, Labels labels)
     : file_(file),
       y_(y),
-      label_(file_.Column("labels")),
+      label_(labels == Labels::kRequired ? std::optional(file_.Column("labels")) : std::nullopt),
       signer_(ColumnIfAny("signer")),
       fps_(ColumnIfAny("video_fps")),
       width_(ColumnIfAny("video_size_width")),
@@ -143,15 +143,15 @@ std::vector<ClipFile::Subject> ClipFile::Subjects() const {
   std::vector<Subject> subjects;
   for (std::int64_t item = 0; item < size(); ++item) {
     const std::vector<std::string> fields = file_.Read(item);
-    Subject& subject = subjects.emplace_back(medley::ClassName(fields[label_]));
-    if (subject.label.empty()) Fail(item, label_, "is empty; expected a number or a word");
+    Subject& subject = subjects.emplace_back(medley::ClassName(fields[*label_]));
+    if (subject.label.empty()) Fail(item, *label_, "is empty; expected a number or a word");
     if (signer_) subject.signer = Integer(fields, *signer_, 0, kMostSigners, item);
   }
   return subjects;
 }
 
 std::string ClipFile::PlaceOfLabel(std::int64_t item) const {
-  return file_.PlaceOf(item) + ": " + file_.columns()[label_];
+  return file_.PlaceOf(item) + ": " + file_.columns()[*label_];
 }
 
 void WriteClips(const std::filesystem::path& file, std::span<const Clip> clips) {

@@ -14,6 +14,9 @@
 
 namespace medley_signs {
 
+// kIgnored: of who asks what a clip is.
+enum class Labels { kRequired, kIgnored };
+
 // A file of clips as SPOTER has them, one a record: for each joint two columns, "nose_X" and "nose_Y", with
 // its places in the frames ("[0.5, 0.25]", in parts of the picture's sides; 0 and 0: not found), and
 // "labels", numbers or words. Hands are "_left_" and "_right_", "_Left_" and "_Right_" or "_0_" and "_1_";
@@ -22,7 +25,7 @@ namespace medley_signs {
 class ClipFile final : public ClipReader {
  public:
   // InputError where a column is missing.
-  ClipFile(const std::filesystem::path& file, YAxis y);
+  ClipFile(const std::filesystem::path& file, YAxis y, Labels labels = Labels::kRequired);
 
   std::int64_t size() const override { return file_.size(); }
   bool has_signers() const override { return signer_.has_value(); }
@@ -46,7 +49,7 @@ class ClipFile final : public ClipReader {
     std::size_t joint, x, y;
   };
   std::vector<JointColumns> joints_;
-  std::size_t label_;
+  std::optional<std::size_t> label_;  // none: ignored
   std::optional<std::size_t> signer_, fps_, width_, height_;
 };
 

@@ -1,5 +1,6 @@
 #include "pose/file_clips.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -15,16 +16,33 @@
 namespace medley_signs {
 namespace {
 
-std::unique_ptr<ClipReader> Opened(const medley::TaskOptions& options, const char* option) {
-  const std::filesystem::path path = options.Path(option);
-  const YAxis y = options.Switch("y_up") ? YAxis::kUp : YAxis::kDown;
+std::unique_ptr<ClipReader> OpenedAt(const std::filesystem::path& path, const ClipForm& form, Labels labels) {
   std::error_code unknown;
   if (path.extension() != ".json" && !std::filesystem::is_directory(path, unknown))
-    return std::make_unique<ClipFile>(path, y);
-  return std::make_unique<LandmarkFiles>(path, y, options.Switch("swap_hands"));
+    return std::make_unique<ClipFile>(path, form.y, labels);
+  return std::make_unique<LandmarkFiles>(path, form.y, form.swap_hands);
+}
+
+std::unique_ptr<ClipReader> Opened(const medley::TaskOptions& options, const char* option) {
+  return OpenedAt(options.Path(option), FormOf(options), Labels::kRequired);
 }
 
 }  // namespace
+
+ClipForm FormOf(const medley::TaskOptions& options) {
+  return {.y = options.Switch("y_up") ? YAxis::kUp : YAxis::kDown,
+          .swap_hands = options.Switch("swap_hands")};
+}
+
+Clip ReadClip(const std::filesystem::path& file, std::int64_t row, const ClipForm& form) {
+  const std::unique_ptr<ClipReader> reader = OpenedAt(file, form, Labels::kIgnored);
+  const std::int64_t clips = reader->size();
+  const std::string has = medley::DisplayPath(file) + " has " + std::to_string(clips) + " clip(s)";
+  if (row < 0 && clips != 1) throw medley::InputError(has + "; say which one, the first is row 0 (--row)");
+  if (row >= clips)
+    throw medley::InputError(has + ", and no row " + std::to_string(row) + ", counted from 0");
+  return reader->Read(std::max<std::int64_t>(row, 0));
+}
 
 std::vector<std::string> ClassesOfFile(const medley::TaskOptions& options) {
   std::set<std::string> labels;

@@ -44,6 +44,17 @@ class FileClips final : public ClipSource {
   std::optional<medley::ItemStream> stream_;
 };
 
+// How clips of files are taken, by the options.
+struct ClipForm {
+  YAxis y = YAxis::kDown;
+  bool swap_hands = true;
+};
+ClipForm FormOf(const medley::TaskOptions& options);
+
+// One clip of a file, whose labels do not count; `row`: of a .csv file of many, -1 where it is its only one.
+// InputErrors as those of the readers, and where there is no such row.
+Clip ReadClip(const std::filesystem::path& file, std::int64_t row, const ClipForm& form);
+
 // The labels of "data", each once.
 std::vector<std::string> ClassesOfFile(const medley::TaskOptions& options);
 

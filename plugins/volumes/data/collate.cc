@@ -140,6 +140,21 @@ Line Collator::LineOf(const Conversation& conversation, bool longest) const {
   return line;
 }
 
+Line Collator::PromptOf(const Conversation& conversation) const {
+  if (conversation.turns.empty() || conversation.turns.back().role != Role::kUser)
+    Refuse("a question ends without a user's turn: nobody is to be answered");
+  Line line;
+  for (const Turn& turn : conversation.turns) AddTurn(turn, line);
+  line.tokens.insert(line.tokens.end(), assistant_.begin(), assistant_.end());
+  line.learned.clear();
+  line.answer = 0;
+  // As if a token were there, the least that a reply has.
+  line.tokens.push_back(tokenizer_.eos());
+  CheckSizes(line);
+  line.tokens.pop_back();
+  return line;
+}
+
 void AddLines(medley::Batch& batch, const std::vector<Line>& lines, std::int64_t width, std::int64_t pad,
               const Geometry& geometry) {
   std::vector<std::vector<std::int64_t>> tokens, learned, answers, volume_at, series_at;
@@ -179,6 +194,12 @@ void AddLines(medley::Batch& batch, const std::vector<Line>& lines, std::int64_t
     batch.AddRagged(is_volume ? "volumes" : "series", scans.empty() ? at::empty(none) : at::stack(scans),
                     counts);
   }
+}
+
+medley::ModelInputs PromptInputs(const medley::Batch& batch) {
+  medley::ModelInputs inputs = InputsOf(batch, "learned");
+  inputs.pop_back();  // what is learned
+  return inputs;
 }
 
 medley::ModelInputs InputsOf(const medley::Batch& batch, std::string_view learned) {

@@ -56,6 +56,10 @@ class Collator {
   // answer are drawn out to the limits.
   Line LineOf(const Conversation& conversation, bool longest = false) const;
 
+  // What a model is asked with that is to answer the last words, a user's; nothing of it is learned. The same
+  // InputErrors, of a reply that is to come also where text or positions leave it no room.
+  Line PromptOf(const Conversation& conversation) const;
+
   const Limits& limits() const { return limits_; }
 
  private:
@@ -80,5 +84,7 @@ void AddLines(medley::Batch& batch, const std::vector<Line>& lines, std::int64_t
               const Geometry& geometry);
 // What the model is given of them; `learned`: "learned" or "answer".
 medley::ModelInputs InputsOf(const medley::Batch& batch, std::string_view learned);
+// What it is given of prompts.
+medley::ModelInputs PromptInputs(const medley::Batch& batch);
 
 }  // namespace medley_volumes

@@ -18,22 +18,7 @@ namespace fs = std::filesystem;
 using medley::JsonItem;
 using nlohmann::json;
 
-constexpr std::string_view kImageMark = "<image>";
-
-using Spellings = std::initializer_list<const char*>;
-
-// The spelling that the item has; "" where it has none.
-std::string Spelled(const JsonItem& item, Spellings spellings) {
-  for (const char* key : spellings) {
-    if (item.Has(key)) return key;
-  }
-  return "";
-}
-// The first one where it has none, whose absence the item's own error then tells.
-std::string SpelledOrFirst(const JsonItem& item, Spellings spellings) {
-  const std::string key = Spelled(item, spellings);
-  return key.empty() ? *spellings.begin() : key;
-}
+using medley::NamedFile;
 
 std::vector<std::int64_t> ShapeOf(const JsonItem& item, std::size_t dimensions) {
   constexpr std::int64_t kMost = 1 << 20;
@@ -59,6 +44,21 @@ void CheckSize(const fs::path& path, const std::vector<std::int64_t>& shape, con
                        std::to_string(expected) + ", four a voxel");
 }
 
+// Of a raw file that nobody says more of; the model's volume or series, by its bytes.
+Modality ModalityBySize(const fs::path& path, const Geometry& geometry, const JsonItem& item,
+                        const std::string& key) {
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error) item.Fail(key, path.string() + " cannot be read: " + error.message());
+  for (const Modality modality : {Modality::kVolume, Modality::kSeries}) {
+    if (bytes == static_cast<std::uintmax_t>(geometry.Bytes(modality))) return modality;
+  }
+  item.Fail(key, path.string() + " has " + std::to_string(bytes) + " bytes; a volume of the model's has " +
+                     std::to_string(geometry.Bytes(Modality::kVolume)) + ", a series " +
+                     std::to_string(geometry.Bytes(Modality::kSeries)) +
+                     ", four a voxel. Say \"shape\" and \"modality\", or give the file these sizes");
+}
+
 // By the name, as a scan is.
 bool IsPicture(const fs::path& path) {
   std::string type = path.extension().string();
@@ -71,14 +71,7 @@ Modality ModalityOf(const JsonItem& item) {
   return word == "series" || word == "fMRI" ? Modality::kSeries : Modality::kVolume;
 }
 
-// A scan's file where it is named: what is wrong with it is said of the key.
-struct NamedScan {
-  JsonItem item;
-  std::string key;
-  std::string path;
-};
-
-Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form) {
+Scan ScanOf(const NamedFile& named, const fs::path& folder, const ScanForm& form) {
   const JsonItem& item = named.item;
   const fs::path path = folder / named.path;
   const auto taken = [&](const auto& take) {
@@ -91,6 +84,10 @@ Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form
   if (IsPicture(path))
     item.Fail(named.key,
               named.path + " is a picture; volumes takes scans: .nii, .nii.gz, or float32 with a \"shape\"");
+  if (!IsNifti(path) && form.shape_by_size && !item.Has("shape")) {
+    const Modality modality = ModalityBySize(path, *form.geometry, item, named.key);
+    return taken([&] { return RawScan(path, form.geometry->Shape(modality), modality, form); });
+  }
   if (!IsNifti(path)) {
     const Modality modality = ModalityOf(item);
     const std::vector<std::int64_t> shape = ShapeOf(item, modality == Modality::kVolume ? 3 : 4);
@@ -102,62 +99,28 @@ Scan ScanOf(const NamedScan& named, const fs::path& folder, const ScanForm& form
   return taken([&] { return NiftiScan(path, is_said ? said : NiftiModality(path, form), form); });
 }
 
-std::string PathKey(const JsonItem& item) { return Spelled(item, {"image", "image_path", "path"}); }
-
-std::vector<JsonItem> SomeObjects(const JsonItem& item, const std::string& key) {
-  std::vector<JsonItem> objects = item.Objects(key);
-  if (objects.empty()) item.Fail(key, "expected a list that is not empty");
-  return objects;
-}
-
-// Those that the conversation names beside its turns.
-std::vector<NamedScan> ScansBeside(const JsonItem& line) {
-  const std::string key = Spelled(line, {"images", "image"});
-  if (key.empty()) return {};
-  const json& value = line.json().at(key);
-  if (value.is_string()) return {{line, key, line.Text(key)}};
-  std::vector<NamedScan> scans;
-  if (value.is_array() && !value.empty() && value[0].is_string()) {
-    for (const std::string& path : line.Texts(key))
-      scans.push_back({line, key + "[" + std::to_string(scans.size()) + "]", path});
-    return scans;
-  }
-  for (const JsonItem& item : line.Objects(key)) {
-    const std::string path_key = PathKey(item);
-    if (path_key.empty()) item.Fail("expected \"path\", the file of a scan");
-    scans.push_back({item, path_key, item.Text(path_key)});
-  }
-  return scans;
-}
-
-// Reads one conversation.
-class ConversationReader {
+// Makes one conversation of what was read of the line.
+class ScanConversation {
  public:
-  ConversationReader(const JsonItem& line, const fs::path& folder, const ReadingForm& form)
+  ScanConversation(const JsonItem& line, const fs::path& folder, const ReadingForm& form)
       : line_(line),
         folder_(folder),
         form_(form),
-        turns_key_(SpelledOrFirst(line, {"turns", "conversations", "messages"})),
-        turns_(SomeObjects(line, turns_key_)) {
-    const bool stand_in_turns = std::ranges::any_of(turns_, [](const JsonItem& turn) {
-      const std::string key = Spelled(turn, {"content", "value"});
-      if (key.empty() || !turn.json().at(key).is_array()) return false;
-      return std::ranges::any_of(turn.Objects(key),
-                                 [](const JsonItem& item) { return !PathKey(item).empty(); });
-    });
-    if (!stand_in_turns) beside_ = ScansBeside(line);
-  }
+        turns_key_(medley::ConversationReader::KeyOf(line, {"turns", "conversations", "messages"})),
+        reader_(line, {turns_key_}) {}
 
   Conversation Take() {
-    for (const JsonItem& turn : turns_) AddTurn(turn);
+    for (const medley::SpokenTurn& turn : reader_.Turns(turns_key_)) AddTurn(turn);
     PutTheRestInFront();
     if (!wrong_.empty()) throw WrongScans(std::move(wrong_));
     if (!before_user_.empty()) line_.Fail(turns_key_, "no user's turn stands behind a system's");
-    if (read_.turns.empty() || read_.turns.back().role != Role::kAssistant)
+    const bool is_answered = !read_.turns.empty() && read_.turns.back().role == Role::kAssistant;
+    if (form_.are_questions && is_answered) read_.turns.pop_back();
+    if (!form_.are_questions && !is_answered)
       line_.Fail(
           turns_key_,
           "it ends without an assistant's turn: nothing in it can be learned; put an answer behind it");
-    FindAnswer(read_.turns.back());
+    if (!form_.are_questions) FindAnswer(read_.turns.back());
     const ScanCounts scans = CountScans(read_);
     if (scans.volumes + scans.series > kMostScans)
       line_.Fail(turns_key_, std::to_string(scans.volumes + scans.series) +
@@ -170,37 +133,28 @@ class ConversationReader {
   }
 
  private:
-  void AddTurn(const JsonItem& turn) {
-    const std::string role =
-        turn.Word(SpelledOrFirst(turn, {"role", "from"}), {"user", "assistant", "human", "gpt", "system"});
-    const std::string key = SpelledOrFirst(turn, {"content", "value"});
-    const bool is_user = role == "user" || role == "human";
+  void AddTurn(const medley::SpokenTurn& turn) {
+    const bool is_user = turn.role == "user";
     std::vector<Content> items;
     if (is_user) items.swap(before_user_);
-    if (turn.Has(key) && turn.json().at(key).is_string()) {
-      AddText(turn, key, items);
-    } else {
-      for (const JsonItem& item : SomeObjects(turn, key)) AddItem(item, items);
+    for (const medley::SpokenItem& item : turn.items) {
+      const auto* file = std::get_if<NamedFile>(&item);
+      if (file == nullptr)
+        items.emplace_back(std::get<std::string>(item));
+      else
+        AddScan(*file, items);
     }
     const auto is_scan = [](const Content& item) { return std::holds_alternative<Scan>(item); };
-    if (!is_user && role != "system" && std::ranges::any_of(items, is_scan)) turn.Fail(key, kAssistantsScan);
-    if (role == "system")
+    if (turn.role == "assistant" && std::ranges::any_of(items, is_scan))
+      turn.item.Fail(turn.content, kAssistantsScan);
+    if (turn.role == "system")
       before_user_ = std::move(items);
     else
       read_.turns.push_back({is_user ? Role::kUser : Role::kAssistant, std::move(items)});
   }
 
-  void AddItem(const JsonItem& item, std::vector<Content>& items) {
-    const std::string path_key = PathKey(item);
-    if (item.Has("text") != path_key.empty()) item.Fail("expected either \"text\" or \"image\"");
-    if (path_key.empty())
-      AddText(item, "text", items);
-    else
-      AddScan({item, path_key, item.Text(path_key)}, items);
-  }
-
   // Where one is wrong the others are looked at all the same.
-  void AddScan(const NamedScan& named, std::vector<Content>& items) {
+  void AddScan(const NamedFile& named, std::vector<Content>& items) {
     paths_.push_back(named.path);
     try {
       items.emplace_back(ScanOf(named, folder_, form_.scans));
@@ -209,29 +163,13 @@ class ConversationReader {
     }
   }
 
-  // Where scans are named beside the turns, each mark is the next of them.
-  void AddText(const JsonItem& item, const std::string& key, std::vector<Content>& items) {
-    const std::string text = item.Text(key);
-    std::string_view rest = text;
-    for (std::size_t at; !beside_.empty() && (at = rest.find(kImageMark)) != std::string_view::npos;) {
-      if (at > 0) items.emplace_back(std::string(rest.substr(0, at)));
-      if (next_ == beside_.size())
-        item.Fail(key, "one <image> more than the " + std::to_string(next_) + " that stand beside the turns");
-      AddScan(beside_[next_++], items);
-      rest.remove_prefix(at + kImageMark.size());
-    }
-    if (!rest.empty()) items.emplace_back(std::string(rest));
-  }
-
   void PutTheRestInFront() {
-    if (next_ == beside_.size()) return;
-    if (next_ > 0)
-      line_.Fail(turns_key_, "its texts hold " + std::to_string(next_) + " <image>, beside them stand " +
-                                 std::to_string(beside_.size()));
+    const std::vector<NamedFile> rest = reader_.Rest(turns_key_);
+    if (rest.empty()) return;
     const auto user = std::ranges::find(read_.turns, Role::kUser, &Turn::role);
     if (user == read_.turns.end()) line_.Fail(turns_key_, "no user's turn that shows its scans");
     std::vector<Content> items;
-    for (const NamedScan& named : beside_) AddScan(named, items);
+    for (const NamedFile& named : rest) AddScan(named, items);
     user->items.insert(user->items.begin(), items.begin(), items.end());
   }
 
@@ -258,8 +196,9 @@ class ConversationReader {
 
   // What is asked about one subject is held out together.
   std::vector<std::string> Subjects() const {
-    if (const std::string key = Spelled(line_, {"subject", "subject_id"}); !key.empty())
-      return {line_.Text(key)};
+    for (const char* key : {"subject", "subject_id"}) {
+      if (line_.Has(key)) return {line_.Text(key)};
+    }
     std::vector<std::string> subjects;
     if (line_.Has("subject_ids")) subjects = line_.Texts("subject_ids");
     const bool has_metadata = line_.Has("metadata") && line_.json().at("metadata").is_object();
@@ -276,9 +215,7 @@ class ConversationReader {
   const fs::path& folder_;
   const ReadingForm& form_;
   std::string turns_key_;
-  std::vector<JsonItem> turns_;
-  std::vector<NamedScan> beside_;
-  std::size_t next_ = 0;              // of these
+  medley::ConversationReader reader_;
   std::vector<Content> before_user_;  // what the system said
   std::vector<std::string> paths_;    // of its scans
   std::vector<WrongScans::One> wrong_;

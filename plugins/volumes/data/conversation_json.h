@@ -17,6 +17,8 @@ struct ReadingForm {
   ScanForm scans{};
   // Where the answer stands whose text is empty, in the conversation: "metadata.subject_label". "": nowhere.
   std::string answer{};
+  // Lines are questions: a user's turn is the last, and an answer behind it is left out.
+  bool are_questions = false;
 };
 
 // Scans that cannot be taken as conversations name them. The words are of the first ten.

@@ -29,17 +29,20 @@ Limits LimitsOf(const medley::TaskContext& context, const Geometry& geometry) {
           .learned = static_cast<std::int64_t>(context.Option("learned"))};
 }
 
+ReadingForm FormOf(const medley::TaskContext& context, const Geometry& geometry) {
+  const bool ras = context.Word("orientation") == "RAS";
+  return {.scans = {.orientation = ras ? Orientation::kRas : Orientation::kStored,
+                    .resize = context.Switch("resize"),
+                    .geometry = geometry},
+          .answer = context.Word("answer")};
+}
+
 std::unique_ptr<ConversationSource> SourceOf(const medley::TaskContext& context, MakeExample make,
-                                             const Limits& limits) {
+                                             const Limits& limits, const ReadingForm& form) {
   if (context.Path("data").empty()) {
     if (context.Path("validation").empty()) return std::make_unique<MadeUpConversations>(std::move(make));
     throw medley::InputError("the option validation wants the option data, the file that is trained on");
   }
-  const bool ras = context.Word("orientation") == "RAS";
-  const ReadingForm form{.scans = {.orientation = ras ? Orientation::kRas : Orientation::kStored,
-                                   .resize = context.Switch("resize"),
-                                   .geometry = limits.geometry},
-                         .answer = context.Word("answer")};
   auto source = std::make_unique<FileConversations>(
       context.Path("data"), context.HeldOut("held_out", "volumes"), limits, form, context.Path("validation"),
       std::llround(context.Option("cache") * (1 << 20)));
@@ -106,8 +109,9 @@ std::int64_t Conversing::ImagesOf(const medley::TaskContext& context, std::int64
 Conversing::Conversing(const medley::TaskContext& context, MakeExample make)
     : tokenizer_(context.tokenizer()),
       collator_(tokenizer_, LimitsOf(context, GeometryOf(context)), medley::FileTexts(context)),
+      form_(FormOf(context, collator_.limits().geometry)),
       width_(0),
-      source_(SourceOf(context, std::move(make), collator_.limits())) {
+      source_(SourceOf(context, std::move(make), collator_.limits(), form_)) {
   const Limits& limits = collator_.limits();
   if (limits.learned > limits.text / 2)
     throw medley::InputError("the option learned is " + std::to_string(limits.learned) +
@@ -134,6 +138,36 @@ medley::Batch Conversing::Sample(const medley::RowRange& rows) const {
   medley::Batch batch(rows);
   AddLines(batch, lines, width_, tokenizer_.pad(), collator_.limits().geometry);
   return batch;
+}
+
+medley::AskForm Conversing::Asks() const {
+  return {.kind = medley::AnswerKind::kWords,
+          .talks = true,
+          .files = "scans, .nii, .nii.gz, or raw float32 of the model's shape"};
+}
+
+medley::Asked Conversing::Ask(const medley::Questions& questions) const {
+  ReadingForm form = form_;
+  form.are_questions = form.scans.shape_by_size = true;
+  std::vector<Line> lines;
+  medley::Asked asked;
+  const Limits& limits = collator_.limits();
+  std::int64_t width = 1;
+  for (const medley::JsonItem& line : questions.lines) {
+    const Conversation conversation = ConversationOf(line, questions.folder, form);
+    try {
+      lines.push_back(collator_.PromptOf(conversation));
+    } catch (const medley::InputError& error) {
+      line.Fail(error.what());
+    }
+    const std::int64_t length = std::ssize(lines.back().tokens);
+    asked.room.push_back(std::min(limits.learned, limits.positions - length));
+    width = std::max(width, length);
+  }
+  medley::Batch batch({.count = std::ssize(lines)});
+  AddLines(batch, lines, width, tokenizer_.pad(), limits.geometry);
+  asked.inputs = PromptInputs(batch);
+  return asked;
 }
 
 medley::Sums Conversing::Run(std::string_view, medley::PassContext& context) const {

@@ -81,6 +81,8 @@ class Conversing : public medley::Task {
   medley::Outcomes Evaluate(medley::EvalContext& context, const medley::RowRange& rows) const final;
   const medley::ItemStream* Items() const final { return source_->Items(); }
   std::int64_t CacheBytes() const final { return source_->CacheBytes(); }
+  medley::AskForm Asks() const final;
+  medley::Asked Ask(const medley::Questions& questions) const final;
 
  protected:
   // `make`: for rows without a file.
@@ -92,6 +94,7 @@ class Conversing : public medley::Task {
  private:
   const medley::Tokenizer& tokenizer_;
   Collator collator_;
+  ReadingForm form_;
   std::int64_t width_;  // of "tokens"
   std::unique_ptr<ConversationSource> source_;
 };

@@ -34,6 +34,7 @@ struct ScanForm {
   Orientation orientation = Orientation::kStored;  // of NIfTI files; others say nothing of theirs
   bool resize = false;  // to the model's sides, by the mean of what falls into a voxel; frames stay
   std::optional<Geometry> geometry{};  // what the model wants; none: nobody looks at the voxels
+  bool shape_by_size = false;  // of raw files that nobody says a shape of: the model's whose bytes they have
   ScanHeaders* headers = nullptr;  // of files whose headers are not read again; outlives what has the form
 };
 

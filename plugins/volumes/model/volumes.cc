@@ -1,6 +1,7 @@
 #include "model/volumes.h"
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -88,6 +89,7 @@ Volumes::Volumes(const medley::ModelContext& context)
       tower_setting_(TowerSetting(context.config)),
       language_config_(LanguageSetting(context.config)),
       vocabulary_(VocabularyOf(context)),
+      words_{.count = context.tokenizer().size(), .eos = context.tokenizer().eos()},
       volume_(set(), "patches.volume", VolumeSetting(context.config)),
       series_(set(), "patches.series", SeriesSetting(context.config)),
       tower_(TowerOf(set(), context.config)),
@@ -110,17 +112,23 @@ at::Tensor Volumes::Encode(const Patches& patches, const at::Tensor& scans,
   return project_out_(at::gelu(project_in_(tower_norm_(x))));
 }
 
+std::vector<Volumes::Shown> Volumes::ScansOf(const ModelInputs& inputs) const {
+  std::vector<Shown> scans;
+  for (const auto& [patches, kind, at] :
+       {std::tuple{&volume_, "volumes", "volume_at"}, std::tuple{&series_, "series", "series_at"}}) {
+    const at::Tensor& shown = medley::InputNamed(inputs, kind);
+    if (shown.size(0) > 0) scans.push_back({patches, shown, medley::InputNamed(inputs, at)});
+  }
+  return scans;
+}
+
 Volumes::Reading Volumes::Read(const ModelInputs& inputs) const {
   Reading in;
   in.tokens = medley::InputNamed(inputs, "tokens");
   in.supervised = medley::InputNamed(inputs, "supervised");
   in.targets = in.tokens.flatten().index_select(0, in.supervised);
   const std::int64_t width = in.tokens.size(1);
-  for (const auto& [patches, scans, at] :
-       {std::tuple{&volume_, "volumes", "volume_at"}, std::tuple{&series_, "series", "series_at"}}) {
-    const at::Tensor& shown = medley::InputNamed(inputs, scans);
-    if (shown.size(0) > 0) in.scans.push_back({patches, shown, medley::InputNamed(inputs, at)});
-  }
+  in.scans = ScansOf(inputs);
   std::int64_t kept = width;
   if (in.tokens.device().is_cpu()) {  // on a GPU the question would be a wait
     kept = std::max<std::int64_t>(1, Largest(at::remainder(in.supervised, width)));
@@ -158,6 +166,32 @@ medley::ModelOutputs Volumes::Forward(const ModelInputs& inputs, const medley::W
   text.selected = in.sources;
   const at::Tensor hidden = language_.Hidden(Spliced(in, context), text, context);
   return {{"logits", language_.Logits(hidden)}, {"targets", in.targets}};
+}
+
+Volumes::Reading Volumes::ReadPrompts(const ModelInputs& prompt, std::int64_t longest) const {
+  Reading in;
+  in.tokens = medley::InputNamed(prompt, "tokens");
+  in.scans = ScansOf(prompt);
+  for (Shown& shown : in.scans) shown.at = Moved(shown.at, in.tokens.size(1), longest);
+  in.tokens = in.tokens.narrow(1, 0, longest);
+  return in;
+}
+
+medley::Generated Volumes::Generate(const ModelInputs& prompt, const medley::GenerateOptions& options,
+                                    medley::ForwardContext& context) const {
+  const at::NoGradGuard no_grad;
+  if (options.decode_image) throw medley::InputError("the model volumes draws no pictures");
+  medley::PromptStates prompts{
+      .states = {}, .lengths = medley::InputNamed(prompt, "lengths").to(at::kCPU), .seen = {}};
+  const std::int64_t longest = Largest(prompts.lengths);
+  prompts.room = longest + options.max_new_tokens;
+  if (prompts.room > language_.positions())
+    throw medley::InputError(
+        "the prompt has " + std::to_string(longest) + " tokens, with those of scans, and " +
+        std::to_string(options.max_new_tokens) + " new tokens may follow; the model has " +
+        std::to_string(language_.positions()) + " positions. Ask for fewer tokens, or shorten the prompt");
+  prompts.states = Spliced(ReadPrompts(prompt, longest), context);
+  return medley::WriteReplies(language_, std::move(prompts), words_, options);
 }
 
 void Volumes::To(at::Device device, at::ScalarType dtype) {

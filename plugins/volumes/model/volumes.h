@@ -9,6 +9,7 @@
 #include <medley/model/blocks/footprint.h>
 #include <medley/model/blocks/language.h>
 #include <medley/model/blocks/language_spec.h>
+#include <medley/model/blocks/reply.h>
 #include <medley/model/blocks/transformer_layer.h>
 #include <medley/model/parameter_model.h>
 
@@ -123,6 +124,9 @@ class Volumes final : public medley::ParameterModel {
 
   medley::ModelOutputs Forward(const medley::ModelInputs& inputs, const medley::WantedOutputs& wanted,
                                medley::ForwardContext& context) const override;
+  // Scans are encoded once, and keys and values of the text are kept while it grows.
+  medley::Generated Generate(const medley::ModelInputs& prompt, const medley::GenerateOptions& options,
+                             medley::ForwardContext& context) const override;
   std::vector<medley::ForwardPart> Footprint(const medley::ForwardShape& shape) const override;
   std::int64_t vocabulary() const override { return vocabulary_; }
   std::int64_t TableBytes() const override { return language_.TableBytes(); }
@@ -144,6 +148,9 @@ class Volumes final : public medley::ParameterModel {
     std::vector<Shown> scans;
   };
   Reading Read(const medley::ModelInputs& inputs) const;
+  // Of prompts, of which nothing is learned, up to the longest's end.
+  Reading ReadPrompts(const medley::ModelInputs& prompt, std::int64_t longest) const;
+  std::vector<Shown> ScansOf(const medley::ModelInputs& inputs) const;
   // [n, ...] -> [n, tokens, hidden]
   at::Tensor Encode(const Patches& patches, const at::Tensor& scans, medley::ForwardContext& context) const;
   // Words with the scans in their places: [rows, width, hidden].
@@ -155,6 +162,7 @@ class Volumes final : public medley::ParameterModel {
   medley::TransformerLayer::Setting tower_setting_;
   medley::LanguageConfig language_config_;
   std::int64_t vocabulary_;
+  medley::ReplyWords words_;
   Patches volume_, series_;
   std::vector<medley::TransformerLayer> tower_;
   medley::LayerNorm tower_norm_;

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <medley/base/error.h>
+#include <medley/task/text_rows.h>
 
 #include "tests/tasks/texts/talk_testing.h"
 
@@ -194,6 +198,146 @@ TEST(ChatTask, ScoresTokensAndShowsWhatIsReplied) {
   EXPECT_FALSE(outcomes.answers[1][0].is_right);
   EXPECT_EQ(outcomes.answers[3][0].question,
             "system:s<eos>user:u<eos>assistant:first<eos>user:v<eos>assistant:");
+}
+
+JsonItem AskedLine(const nlohmann::json& messages, const std::string& place = "f.jsonl:3") {
+  return {nlohmann::json{{"messages", messages}}, place};
+}
+
+TEST(ChatTask, IsAskedAsItsPromptsAre) {
+  const Told told = MakeTold();
+  EXPECT_EQ(told.Asks().kind, AnswerKind::kWords);
+  EXPECT_TRUE(told.Asks().talks);
+  const ChatFormat format(BuiltInChatFormat("plain"), TalkBytes());
+  const Conversation first{{"system", "s"}, {"user", "u <eos>"}, {"assistant", "a"}, {"user", "v"}},
+      second{{"user", "w"}};
+  const Asked asked = told.Ask({.lines = {AskedLine({{{"role", "system"}, {"content", "s"}},
+                                                     {{"role", "user"}, {"content", "u <eos>"}},
+                                                     {{"role", "assistant"}, {"content", "a"}},
+                                                     {{"role", "user"}, {"content", "v"}}}),
+                                          AskedLine({{{"role", "user"}, {"content", "w"}},
+                                                     {{"role", "assistant"}, {"content", "x"}}})}});
+  EXPECT_EQ(asked.ends, std::vector<std::int64_t>{format.end()});
+  const at::Tensor& tokens = InputNamed(asked.inputs, "tokens");
+  for (std::int64_t row = 0; row < 2; ++row) {
+    const std::vector<std::int64_t> prompt = format.Prompt(row == 0 ? first : second);
+    const std::int64_t length = InputNamed(asked.inputs, "lengths")[row].item<std::int64_t>();
+    EXPECT_EQ(HostValues(tokens[row].narrow(0, 0, length)), prompt);
+    EXPECT_EQ(asked.room[static_cast<std::size_t>(row)], 64 - length);
+  }
+}
+
+TEST(ChatTask, AQuestionThatIsTooLongIsCutOrRefusedByItsPlace) {
+  const nlohmann::json long_talk = {{{"role", "system"}, {"content", "s"}},
+                                    {{"role", "user"}, {"content", std::string(40, 'x')}},
+                                    {{"role", "assistant"}, {"content", "a"}},
+                                    {{"role", "user"}, {"content", "v"}}};
+  const auto words_of = [](const Told& told, const nlohmann::json& messages) -> std::string {
+    try {
+      told.Ask({.lines = {AskedLine(messages)}});
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_TRUE(words_of(MakeTold(), long_talk).starts_with("f.jsonl:3: a prompt of "))
+      << words_of(MakeTold(), long_talk);
+  const Told cuts = MakeTold({{"too_long", std::string("cut")}});
+  const Asked cut = cuts.Ask({.lines = {AskedLine(long_talk)}});
+  const ChatFormat format(BuiltInChatFormat("plain"), TalkBytes());
+  EXPECT_EQ(HostValues(InputNamed(cut.inputs, "tokens")[0]), format.Prompt({{"system", "s"}, {"user", "v"}}));
+  EXPECT_NE(words_of(cuts, {{{"role", "user"}, {"content", std::string(64, 'x')}}}), "");
+  EXPECT_TRUE(
+      words_of(cuts, {{{"role", "assistant"}, {"content", "x"}}}).starts_with("f.jsonl:3: messages: "));
+  EXPECT_TRUE(words_of(cuts, {{{"role", "user"}, {"contents", "x"}}})
+                  .starts_with("f.jsonl:3: messages[0]: \"content\" is missing"));
+  EXPECT_TRUE(words_of(cuts, {{{"role", "user"}, {"content", "x"}},
+                              {{"role", "system"}, {"content", "y"}},
+                              {{"role", "user"}, {"content", "x"}}})
+                  .starts_with("f.jsonl:3: turn 2: "));
+}
+
+// Its lines have messages and colours, each of them one picture in front of the last turn's words.
+class Coloured final : public ChatTask {
+ public:
+  static constexpr TaskSpec kSpec = ChatSpec("coloured", "", {.text_width = 64, .pictures = true});
+  explicit Coloured(const TaskContext& context) : ChatTask(context) {}
+
+ private:
+  Conversation Draw(Row&) const override { return kRows[0]; }
+  Conversation Question(const JsonItem& line) const override {
+    Conversation conversation = AskedMessages(line);
+    conversation.back().pictures.assign(line.Integers("colours").size(), 0);
+    return conversation;
+  }
+  void ShowQuestion(const JsonItem& line, const std::filesystem::path& folder,
+                    const std::vector<PictureBytes>& pictures) const override {
+    const std::vector<std::int64_t> colours = line.Integers("colours");
+    ASSERT_EQ(pictures.size(), colours.size());
+    for (std::size_t i = 0; i < colours.size(); ++i)
+      pictures[i].Fill(
+          {static_cast<std::uint8_t>(colours[i]), 0, folder == "here" ? std::uint8_t{255} : std::uint8_t{0}});
+  }
+};
+
+constexpr std::int64_t kSide = 4;
+
+Coloured MakeColoured(double images) {
+  return Coloured({{.model = AgentValues(),
+                    .tokenizer = &TalkBytes(),
+                    .image = ImageGeometry{.size = kSide, .patch = 2},
+                    .task = "talk"},
+                   "default",
+                   TalkOptions(Coloured::kSpec, {{"images", images}})});
+}
+
+JsonItem ColouredLine(const std::vector<int>& colours, const std::string& words = "q") {
+  return {nlohmann::json{{"messages", {{{"role", "user"}, {"content", words}}}}, {"colours", colours}},
+          "f.jsonl:3"};
+}
+
+TEST(ChatTask, QuestionsShowTheirPicturesInOrder) {
+  const Coloured task = MakeColoured(1);
+  EXPECT_EQ(task.Asks().files, "pictures, PNG or JPEG");
+  const Asked asked =
+      task.Ask({.lines = {ColouredLine({51, 102}), ColouredLine({153, 204}, "longer")}, .folder = "here"});
+  ASSERT_EQ(asked.inputs.size(), 4U);
+  for (std::size_t place = 0; place < 2; ++place) {
+    EXPECT_EQ(asked.inputs[place].name, "images");
+    const at::Tensor& pictures = asked.inputs[place].tensor;
+    ASSERT_EQ(pictures.sizes(), (at::IntArrayRef{2, 3, kSide, kSide}));
+    ASSERT_EQ(pictures.scalar_type(), at::kFloat);
+    for (std::int64_t row = 0; row < 2; ++row) {
+      const double red = 0.2 * static_cast<double>(2 * row + static_cast<std::int64_t>(place) + 1);
+      EXPECT_LT(pictures[row][0].sub(red).abs().max().item<double>(), 1e-6) << place << ' ' << row;
+      EXPECT_TRUE(pictures[row][1].eq(0).all().item<bool>());
+      EXPECT_TRUE(pictures[row][2].eq(1).all().item<bool>());
+    }
+  }
+  EXPECT_EQ(asked.inputs[2].name, "tokens");
+  EXPECT_EQ(task.Ask({.lines = {ColouredLine({})}}).inputs.size(), 2U) << "words alone";
+}
+
+TEST(ChatTask, QuestionsShowNoPicturesWhereNoneAreLearnedNorTooMany) {
+  const auto words_of = [](const Coloured& task, const std::vector<int>& colours) -> std::string {
+    try {
+      task.Ask({.lines = {ColouredLine(colours)}});
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(MakeColoured(0).Asks().files, "");
+  EXPECT_EQ(words_of(MakeColoured(0), {1}),
+            "f.jsonl:3: it shows 1 picture, and the task is trained on words alone; leave them out");
+  EXPECT_EQ(words_of(MakeColoured(2), {1, 2, 3, 4}), "");
+  EXPECT_EQ(words_of(MakeColoured(2), {1, 2, 3, 4, 5}),
+            "f.jsonl:3: it shows 5 pictures; a conversation has 4 at most");
+  EXPECT_THROW(MakeColoured(1).Ask({.lines = {ColouredLine({1}), ColouredLine({})}}), Error);
+  EXPECT_THROW(MakeTold().Ask({.lines = {{nlohmann::json{{"messages", {{{"role", "user"}, {"content", "q"}}}},
+                                                         {"images", {"a.png"}}},
+                                          "f.jsonl:3"}}}),
+               InputError);
 }
 
 }  // namespace
