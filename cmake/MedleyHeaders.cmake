@@ -19,11 +19,15 @@ set(_medley_public
   model/blocks/language.h
   model/blocks/language_spec.h
   model/blocks/reply.h
+  model/blocks/tower.h
+  model/blocks/tower_footprint.h
+  model/blocks/tower_spec.h
   model/blocks/transformer_layer.h
   model/language_fields.h
   model/mlp_model.h
   model/parameter_model.h
   model/parameter_set.h
+  model/tower_fields.h
   task/drawings.h
   task/drivers/carry_task.h
   task/drivers/chat_task.h

@@ -28,6 +28,18 @@ std::vector<LinearMap> LinearMapsOf(const LanguageConfig& config) {
   return maps;
 }
 
+std::vector<LinearMap> LinearMapsOf(const TowerConfig& config, const std::string& root) {
+  std::vector<LinearMap> maps;
+  for (std::int64_t i = 0; config.any() && i < config.layers; ++i) {
+    const std::string layer = root + "encoder.layers." + std::to_string(i) + ".";
+    for (const char* part : {"q_proj", "k_proj", "v_proj", "out_proj"})
+      maps.push_back({layer + "self_attn." + part, config.width, config.width});
+    maps.push_back({layer + "mlp.fc1", config.width, config.ffn});
+    maps.push_back({layer + "mlp.fc2", config.ffn, config.width});
+  }
+  return maps;
+}
+
 LoraTargets::LoraTargets(const LoraConfig& lora)
     : lora_(lora), unused_(lora.targets.names.begin(), lora.targets.names.end()) {
   const std::string& pattern = lora_.targets.pattern;

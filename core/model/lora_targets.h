@@ -10,6 +10,7 @@
 #include <medley/base/full_match.h>
 #include <medley/config/lora_config.h>
 #include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/tower_config.h>
 
 namespace medley {
 
@@ -19,6 +20,8 @@ struct LinearMap {
   std::int64_t in = 0, out = 0;
 };
 std::vector<LinearMap> LinearMapsOf(const LanguageConfig& config);
+// Those of a VisionTower, with `root` in front; none of one without a kind.
+std::vector<LinearMap> LinearMapsOf(const TowerConfig& config, const std::string& root);
 
 // Which of a language's linear maps get an adapter, as PEFT's target_modules says: names or the ends of names
 // behind a dot, a regular expression for whole names, or kAllLinear. Names are the published ones

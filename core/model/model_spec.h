@@ -144,10 +144,11 @@ struct Pretrained {
 // A group of fields that describes a vision tower (kTowerFields), which a Hugging Face folder may give,
 // weights and all: "pretrained" of the group names it in the file. The tower's pictures are the spec's
 // `pictures`. `root` is in front of the published names of its parameters, `projector` in front of those of
-// what maps its vectors to the width of a language.
+// what maps its vectors to the width of a language; "": the model has its own.
 template <typename In>
 struct Tower {
   Text<In> group{}, root{}, projector{};
+  bool layers_only = false;  // the model cuts what it sees in its own way: kTowerLayerFields, no pictures
 
   constexpr bool empty() const { return group.empty(); }  // the model has none
 
@@ -156,6 +157,7 @@ struct Tower {
     visit({.key = "group"}, c.group...);
     visit({.key = "root"}, c.root...);
     visit({.key = "projector"}, c.projector...);
+    visit({.key = "layers_only", .only_given = true}, c.layers_only...);
   }
 };
 
@@ -247,7 +249,9 @@ inline constexpr std::array<std::string_view, 16> kPretrainedFields = {"hidden",
                                                                        "rope_low_freq_factor",
                                                                        "rope_high_freq_factor",
                                                                        "rope_original_positions"};
-// The same of a vision tower.
+// The same of a vision tower's layers, and of a tower.
+inline constexpr std::array<std::string_view, 7> kTowerLayerFields = {"kind", "width",   "layers",    "heads",
+                                                                      "ffn",  "epsilon", "activation"};
 inline constexpr std::array<std::string_view, 18> kTowerFields = {
     "kind",           "width",      "layers",     "heads",         "ffn",           "epsilon",
     "activation",     "mean_red",   "mean_green", "mean_blue",     "deviation_red", "deviation_green",

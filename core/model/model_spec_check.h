@@ -156,6 +156,10 @@ template <typename Spec>
 constexpr bool TowerIsGood(const Spec& spec) {
   const std::string_view group = spec.tower.group;
   if (group.empty()) return true;
+  for (const std::string_view name : kTowerLayerFields) {
+    if (!HasFieldIn(spec, group, name)) return false;
+  }
+  if (spec.tower.layers_only) return HasItem(spec.groups, group);
   for (const std::string_view name : kTowerFields) {
     if (!HasFieldIn(spec, group, name)) return false;
   }

@@ -23,17 +23,24 @@ Enum ValueOf(const std::array<std::string_view, kCount>& words, const std::strin
 
 }  // namespace
 
-TowerConfig TowerOf(const ModelConfig& config, const std::string& group, const std::string& size,
-                    const std::string& patch) {
+TowerConfig TowerLayersOf(const ModelConfig& config, const std::string& group) {
   const auto field = [&](const std::string& name) { return group + "." + name; };
   TowerConfig tower;
   tower.kind = ValueOf<TowerKind>(kKinds, config.Word(field("kind")));
   if (!tower.any()) return tower;
-  tower.size = config.Integer(size), tower.patch = config.Integer(patch);
   tower.width = config.Integer(field("width")), tower.layers = config.Integer(field("layers"));
   tower.heads = config.Integer(field("heads")), tower.ffn = config.Integer(field("ffn"));
   tower.epsilon = config.Number(field("epsilon"));
   tower.activation = ValueOf<Activation>(kActivations, config.Word(field("activation")));
+  return tower;
+}
+
+TowerConfig TowerOf(const ModelConfig& config, const std::string& group, const std::string& size,
+                    const std::string& patch) {
+  const auto field = [&](const std::string& name) { return group + "." + name; };
+  TowerConfig tower = TowerLayersOf(config, group);
+  if (!tower.any()) return tower;
+  tower.size = config.Integer(size), tower.patch = config.Integer(patch);
   for (std::size_t i = 0; i < kColours.size(); ++i) {
     tower.mean.at(i) = config.Number(field(std::string("mean_") + kColours.at(i)));
     tower.deviation.at(i) = config.Number(field(std::string("deviation_") + kColours.at(i)));
@@ -41,7 +48,7 @@ TowerConfig TowerOf(const ModelConfig& config, const std::string& group, const s
   const bool crops = config.Word(field("fit")) == kCrop;
   tower.rule = {.resizes = true,
                 .resampling = config.Word(field("resampling")) == kCubic ? PictureRule::Resampling::kBicubic
-                                                                        : PictureRule::Resampling::kBilinear,
+                                                                         : PictureRule::Resampling::kBilinear,
                 .shortest_edge = 0};
   if (crops) {
     const std::int64_t edge = config.Integer(field("shortest_edge"));
@@ -54,6 +61,7 @@ TowerConfig TowerOf(const ModelConfig& config, const std::string& group, const s
 
 TowerConfig TowerOf(const ModelConfig& config, const ModelInfo& info) {
   if (info.tower.empty()) return {};
+  if (info.tower.layers_only) return TowerLayersOf(config, info.tower.group);
   return TowerOf(config, info.tower.group, info.pictures.size, info.pictures.patch);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <medley/base/suggest.h>
+#include <medley/model/tower_fields.h>
 #include <medley/weights/model_config_file.h>
 
 namespace medley {
@@ -10,7 +11,8 @@ namespace medley {
 std::optional<ImageGeometry> ModelFile::Pictures() const {
   if (info.pictures.size.empty()) return std::nullopt;
   return ImageGeometry{.size = config.Integer(info.pictures.size),
-                       .patch = config.Integer(info.pictures.patch)};
+                       .patch = config.Integer(info.pictures.patch),
+                       .rule = TowerOf(config, info).rule};
 }
 
 std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry, KeysOf whose) {
@@ -31,14 +33,19 @@ std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registr
   return std::nullopt;
 }
 
-NamedFolder NamedFolderIn(const ConfigFile& file, const Registry& registry) {
+std::vector<NamedFolder> NamedFoldersIn(const ConfigFile& file, const Registry& registry) {
   const ModelInfo* info = registry.FindModel(KindOfModel(file));
-  if (info == nullptr) return {};
-  const std::string& group = info->pretrained.group;
-  const JsonNode* folder = file.Find({group, "pretrained"});
-  if (folder == nullptr || !folder->IsString() || folder->scalar.get_ref<const std::string&>().empty())
-    return {};
-  return {.key = group + ".pretrained", .path = file.Resolve(*folder)};
+  std::vector<NamedFolder> folders;
+  if (info == nullptr) return folders;
+  for (const std::string& group : {info->pretrained.group, info->tower.group}) {
+    const JsonNode* folder = group.empty() ? nullptr : file.Find({group, "pretrained"});
+    if (folder == nullptr || !folder->IsString() || folder->scalar.get_ref<const std::string&>().empty())
+      continue;
+    folders.push_back({.key = group + ".pretrained",
+                       .path = file.Resolve(*folder),
+                       .is_tower = group == info->tower.group});
+  }
+  return folders;
 }
 
 ModelFile ReadModelFile(const std::filesystem::path& path, const Registry& registry) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <medley/config/config_file.h>
 #include <medley/config/key_table.h>
@@ -27,13 +28,14 @@ struct ModelFile {
 // a pretrained folder.
 std::optional<ModelFile> ReadModelFile(ConfigFile& file, const Registry& registry,
                                        KeysOf whose = KeysOf::kUser);
-// The published folder that a file names, and at which key; "": none. Whatever else is wrong with the file,
-// and whether the folder is there, is not looked at.
+// The published folders that a file names, and at which keys: its language's, then its tower's. Whatever else
+// is wrong with the file, and whether they are there, is not looked at.
 struct NamedFolder {
   std::string key{};
   std::filesystem::path path{};
+  bool is_tower = false;
 };
-NamedFolder NamedFolderIn(const ConfigFile& file, const Registry& registry);
+std::vector<NamedFolder> NamedFoldersIn(const ConfigFile& file, const Registry& registry);
 // Throws InputError with every mistake of the file.
 ModelFile ReadModelFile(const std::filesystem::path& file, const Registry& registry);
 

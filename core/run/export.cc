@@ -14,6 +14,7 @@
 #include <medley/base/new_folder.h>
 #include <medley/base/work_progress.h>
 #include <medley/model/float_type.h>
+#include <medley/model/tower_fields.h>
 #include <medley/run/export_config.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/peft_weights.h>
@@ -101,6 +102,13 @@ void RequireBase(const Run& run, const fs::path& base, const std::vector<std::in
   }
 }
 
+PublishedRoots RootsOf(const ModelFile& file) {
+  const bool has_tower = !file.info.tower.layers_only && TowerOf(file.config, file.info).any();
+  return {.language = file.info.pretrained.root,
+          .tower = has_tower ? file.info.tower.root : "",
+          .projector = has_tower ? file.info.tower.projector : ""};
+}
+
 }  // namespace
 
 void RequireFreeForExport(const fs::path& folder) {
@@ -118,7 +126,7 @@ void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes)
   const NewFolder made(folder);
   WriteExportedConfigs(run, made.path(), name);
   WritePretrainedWeights(made.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
-                         run.model_file->info.pretrained.root, type, shard_bytes);
+                         RootsOf(*run.model_file), type, shard_bytes);
   if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
   made.Commit();
 }
@@ -126,6 +134,10 @@ void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes)
 void ExportAdapters(const Run& run, const fs::path& folder) {
   const Adapters adapters = run.Adapted();
   if (!adapters.any()) throw InputError("the run has no adapters (lora in its config); export its model");
+  if (TowerOf(run.model_file->config, run.model_file->info).any())
+    throw InputError(
+        "the run's model has a vision tower, of which PEFT's folders of a language know nothing; "
+        "export the whole model, without --adapter");
   RequireFreeForExport(folder);
   const fs::path& base = run.model_file->config.pretrained();
   // Their rows go along, trained or not: the folder's are others.
@@ -140,7 +152,7 @@ void ExportAdapters(const Run& run, const fs::path& folder) {
   const std::string& root = run.model_file->info.pretrained.root;
   const NewFolder made(folder);
   WritePeft(made.path(), run.model->parameters(), adapters, root, base.string(), filled);
-  WriteImageWeights(made.path(), run.model->parameters(), root);
+  WriteImageWeights(made.path(), run.model->parameters(), {.language = root});
   if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
   made.Commit();
 }

@@ -13,10 +13,12 @@
 #include <medley/base/json_text.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/language_fields.h>
+#include <medley/model/tower_fields.h>
 #include <medley/run/input_files.h>
 #include <medley/run/token_rows.h>
 #include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_keys.h>
+#include <medley/weights/pretrained_tower.h>
 
 namespace medley {
 namespace {
@@ -120,6 +122,21 @@ ordered_json KeptConfig(const ModelFile& file, ordered_json own) {
   return own;
 }
 
+void RequireImageToken(const TowerConfig& tower) {
+  if (tower.image_token > 0) return;
+  throw InputError(
+      "the model's tower.image_token is 0, and a LLaVA has a token that stands for a picture in a text; give "
+      "its id in the model's file (with which a run is trained), then export");
+}
+
+// That of the folder that the tower is from, where it has one.
+void WritePreprocessor(const ModelFile& file, const TowerConfig& tower, const fs::path& folder) {
+  const fs::path& base = file.config.pretrained_tower();
+  const fs::path own = folder / kPreprocessorFile, there = base / kPreprocessorFile;
+  if (!base.empty() && FileProblem(there).empty()) return ReplaceFile(own, ReadFile(there));
+  WriteJson(own, PreprocessorJson(tower));
+}
+
 }  // namespace
 
 void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::string& dtype) {
@@ -128,19 +145,29 @@ void WriteExportedConfigs(const Run& run, const fs::path& folder, const std::str
   std::optional<PretrainedConfig> published;
   if (!base.empty()) published = ReadPublished(*run.model_file, KeysOf::kBegunRun);
   const PretrainedConfig config = ConfigOf(run, published);
+  // Layers alone are no tower that other software knows.
+  const ModelInfo& info = run.model_file->info;
+  const TowerConfig tower = info.tower.layers_only ? TowerConfig() : TowerOf(run.model_file->config, info);
+  if (tower.any()) RequireImageToken(tower);
   const Tokenizer* tokenizer = run.tokenizer.get();
   ordered_json json = ToJson(config, dtype), generation = {{"do_sample", false}};
   if (published) {
     const std::int64_t rows = published->language.vocabulary;
-    json = KeptConfig(*run.model_file, std::move(json));
-    if (config.language.vocabulary != rows) json["vocab_size"] = config.language.vocabulary;
-    SetType(json, dtype);
+    if (!tower.any() && !published->in_llava) {
+      json = KeptConfig(*run.model_file, std::move(json));
+      if (config.language.vocabulary != rows) json["vocab_size"] = config.language.vocabulary;
+      SetType(json, dtype);
+    }
     if (FileProblem(base / kGenerationConfigFile).empty())
       generation = ReadObject(base / kGenerationConfigFile);
     else if (json.contains(kEos))
       generation[kEos] = json.at(kEos);
     if (tokenizer != nullptr && RowsIn(base, rows, run).strange() > 0)
       EraseTokens(json), EraseTokens(generation);
+  }
+  if (tower.any()) {
+    json = LlavaJson(tower, std::move(json), dtype);
+    WritePreprocessor(*run.model_file, tower, folder);
   }
   if (tokenizer != nullptr) {
     AddEnd(json, tokenizer->eos()), AddEnd(generation, tokenizer->eos());

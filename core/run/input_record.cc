@@ -21,6 +21,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_tower.h>
 
 namespace medley {
 namespace {
@@ -174,13 +175,20 @@ std::vector<std::pair<std::string, fs::path>> InputPaths(const RunConfig& config
   return paths;
 }
 
-ordered_json InputRecord(const RunConfig& config, const Registry& registry, const fs::path& pretrained) {
+ordered_json InputRecord(const RunConfig& config, const Registry& registry, const fs::path& pretrained,
+                         const fs::path& tower) {
   ordered_json inputs = ordered_json::object();
   for (const auto& [name, path] : InputPaths(config, registry)) inputs[name] = InputAt(path);
-  if (pretrained.empty()) return inputs;
-  inputs["pretrained"] = InputAt(pretrained / kPretrainedConfigFile);
-  if (ordered_json weights = PretrainedWeights(pretrained); !weights.is_null())
-    inputs["pretrained_weights"] = std::move(weights);
+  const auto add = [&](const fs::path& folder, const std::string& name) {
+    if (folder.empty()) return;
+    inputs[name] = InputAt(folder / kPretrainedConfigFile);
+    if (ordered_json weights = PretrainedWeights(folder); !weights.is_null())
+      inputs[name + "_weights"] = std::move(weights);
+  };
+  add(pretrained, "pretrained");
+  add(tower, "pretrained_tower");
+  if (const fs::path file = tower / kPreprocessorFile; !tower.empty() && FileProblem(file).empty())
+    inputs["pretrained_preprocessor"] = InputAt(file);
   return inputs;
 }
 

@@ -15,9 +15,12 @@ namespace medley {
 // "tasks.NAME.options.OPTION". Of a file above 64 MiB, and of a folder with all below it, the sum is that of
 // names, sizes and times, and another one, for a copy that lies elsewhere, that of sizes and of 64 samples of
 // what is in it. `pretrained`, the Hugging Face folder of the model ("": none), has two: "pretrained" is its
-// config.json, and "pretrained_weights" what its index and the headers of its weights say.
+// config.json, and "pretrained_weights" what its index and the headers of its weights say. So has `tower`,
+// the folder of its tower: "pretrained_tower" and "pretrained_tower_weights"; and where it has one,
+// "pretrained_preprocessor" is its preprocessor_config.json.
 nlohmann::ordered_json InputRecord(const RunConfig& config, const Registry& registry,
-                                   const std::filesystem::path& pretrained = {});
+                                   const std::filesystem::path& pretrained = {},
+                                   const std::filesystem::path& tower = {});
 
 // The files and folders among these that a run config names, by key.
 std::vector<std::pair<std::string, std::filesystem::path>> InputPaths(const RunConfig& config,

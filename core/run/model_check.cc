@@ -10,6 +10,7 @@
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/lora_targets.h>
+#include <medley/model/tower_fields.h>
 #include <medley/run/token_rows.h>
 #include <medley/weights/peft_config.h>
 #include <medley/weights/pretrained_config.h>
@@ -61,8 +62,11 @@ void TakePretrainedLora(ConfigFile& file, LoraConfig& lora) {
 void CheckLoraFits(ConfigFile& file, const LoraConfig& lora, const ModelFile& model) {
   const std::string& group = model.info.pretrained.group;
   if (lora.rank == 0 || group.empty()) return;  // of another language only who makes it knows
+  const TowerConfig tower = TowerOf(model.config, model.info);
   LoraTargets targets(lora);
   for (const LinearMap& map : LinearMapsOf(LanguageOf(model.config, group)))
+    targets.Take(map.name, map.in, map.out);
+  for (const LinearMap& map : LinearMapsOf(tower, model.info.tower.root))
     targets.Take(map.name, map.in, map.out);
   for (const auto& [key, problem] : targets.Problems()) file.FailAt({"lora", key}, problem);
 }
@@ -70,6 +74,10 @@ void CheckLoraFits(ConfigFile& file, const LoraConfig& lora, const ModelFile& mo
 std::string CheckPretrained(ConfigFile& file, const RunConfig& run, const ModelFile& model,
                             const std::optional<Vocabulary>& vocabulary) {
   const std::filesystem::path& folder = model.config.pretrained();
+  const std::filesystem::path& tower = model.config.pretrained_tower();
+  if (!tower.empty() && tower != folder) {
+    for (const std::string& problem : FolderProblems(tower)) file.FailAt({"model"}, problem);
+  }
   if (folder.empty()) {
     const auto refuse = [&](const char* key, const char* what) {
       file.FailAt({key}, "the model's file " + DisplayPath(run.model) + " names no pretrained weights, " +

@@ -194,7 +194,9 @@ class OddSettingsOf {
 
   // The other keys of that kind are refused.
   void LookAtPretrained() {
-    if (!checked_.model || !checked_.model->config.pretrained().empty()) return;
+    if (!checked_.model || !checked_.model->config.pretrained().empty() ||
+        !checked_.model->config.pretrained_tower().empty())
+      return;
     const auto idle = [&](const char* key) {
       Idle(std::string(key) +
            ": is for a model that begins with published weights, and this one does not; leave it out");

@@ -43,7 +43,10 @@ PublishedFiles PublishedFilesOf(const fs::path& config, const RunFiles& files, c
   ReadConfig(file, run);
   ConfigFile model(run.model, ignored);
   model.Override(files.of_model());
-  PublishedFiles published{.folder = NamedFolderIn(model, registry).path};
+  PublishedFiles published;
+  for (const NamedFolder& named : NamedFoldersIn(model, registry)) {
+    if (published.folder.empty() || !HasConfig(named.path)) published.folder = named.path;
+  }
   const fs::path vocabulary = run.tokenizer.lexically_normal();
   if (vocabulary.parent_path() == (published.folder / "").lexically_normal().parent_path() &&
       !IsInFolder(vocabulary))

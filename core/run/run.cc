@@ -34,6 +34,7 @@
 #include <medley/run/run_record.h>
 #include <medley/run/run_references.h>
 #include <medley/run/run_rules.h>
+#include <medley/run/starting_weights.h>
 #include <medley/run/token_rows.h>
 #include <medley/run/weight_log_check.h>
 #include <medley/step/passes/saved_variables.h>
@@ -120,9 +121,8 @@ void MakeExchange(Run& run) {
 
 // Nothing where the model's file names none.
 std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& shapes) {
-  const ModelInfo& info = run.model_file->info;
   const ModelConfig& config = run.model_file->config;
-  if (config.pretrained().empty()) {
+  if (config.pretrained().empty() && config.pretrained_tower().empty()) {
     for (const auto& [key, patterns] : {std::pair{"allow_missing", &run.config.allow_missing},
                                         {"allow_unexpected", &run.config.allow_unexpected}}) {
       if (!patterns->empty())
@@ -131,17 +131,15 @@ std::optional<PretrainedWeights> OpenPretrained(const Run& run, const Model& sha
     }
     return std::nullopt;
   }
-  return PretrainedWeights({.directory = config.pretrained(),
-                            .root = info.pretrained.root,
-                            .rows = config.Integer(info.pretrained.group + ".vocabulary"),
-                            .allow_missing = run.config.allow_missing,
-                            .allow_unexpected = run.config.allow_unexpected},
-                           shapes.parameters());
+  return PretrainedWeights(
+      StartingWeightsOf(*run.model_file, run.config.allow_missing, run.config.allow_unexpected),
+      shapes.parameters());
 }
 
 // Looked at again, as a run that was stopped before its first checkpoint begins anew.
 TokenRows RowsOf(const Run& run) {
   const std::filesystem::path& folder = run.model_file->config.pretrained();
+  if (folder.empty()) return {};
   ThrowProblems(folder, FolderProblems(folder, run.config.lora.pretrained));
   if (!run.tokenizer) return {};
   Vocabulary vocabulary{.added = std::ssize(run.tokenizer->AddedIds())};
@@ -185,7 +183,8 @@ void BuildModel(Run& run, Purpose purpose, StartingWeights weights) {
                      [&](const Parameter& parameter) {
                        return IsTrained(run.config.optimizer, parameter) ? at::kFloat : dtype;
                      });
-    run.taken = pretrained->Words() + (tokens > 0 ? "; " + rows.Words() : "");
+    const bool compared = tokens > 0 && !run.model_file->config.pretrained().empty();
+    run.taken = pretrained->Words() + (compared ? "; " + rows.Words() : "");
   }
   std::vector<Parameter> start;
   if (purpose == Purpose::kTrain) start = TrainedOf(run.config.optimizer, *run.model);

@@ -243,11 +243,14 @@ void RunFiles::FindFolder(const std::string& key, const fs::path& path) {
 
 void RunFiles::FindPublished(const fs::path& model, const Registry& registry) {
   Diagnostics ignored;
-  const NamedFolder named = NamedFolderIn(ConfigFile(model, ignored), registry);
-  if (named.path.empty()) return;
+  for (const NamedFolder& named : NamedFoldersIn(ConfigFile(model, ignored), registry))
+    FindPublished(model, named, named.is_tower ? "pretrained_tower" : "pretrained");
+}
+
+void RunFiles::FindPublished(const fs::path& model, const NamedFolder& named, const std::string& input) {
   const fs::path folder = RealPlace(named.path);
   if (!IsGone(folder)) return;
-  const ordered_json* known = InputIn(record_, "pretrained");
+  const ordered_json* known = InputIn(record_, input);
   // As the record has it: the model's file may itself have moved since.
   const fs::path then = known == nullptr ? folder : fs::path(known->value("path", "")).parent_path();
   std::vector<fs::path> places = search_.PlacesOf(folder);
@@ -256,7 +259,7 @@ void RunFiles::FindPublished(const fs::path& model, const Registry& registry) {
   const auto found = std::ranges::find_if(places, [&](const fs::path& place) {
     const fs::path config = place / kPretrainedConfigFile;
     if (IsGone(config)) return false;
-    if (known == nullptr ? IsThere(config) : SameAt("pretrained", *known, config).has_value()) return true;
+    if (known == nullptr ? IsThere(config) : SameAt(input, *known, config).has_value()) return true;
     const std::string words = OtherWords(config);
     if (others.find(words) == others.npos) others += words;
     return false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <medley/config/run_config.h>
+#include <medley/plugin/model_file.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/file_search.h>
 
@@ -56,6 +57,7 @@ class RunFiles {
   bool IsGiven(const std::string& key) const;
   void FindInput(const std::string& key, const std::filesystem::path& path);
   void FindPublished(const std::filesystem::path& model, const Registry& registry);
+  void FindPublished(const std::filesystem::path& model, const NamedFolder& named, const std::string& input);
   void FindFolder(const std::string& key, const std::filesystem::path& path);
   std::vector<std::filesystem::path> PlacesOf(const std::string& key,
                                               const std::filesystem::path& path) const;

@@ -15,6 +15,9 @@
 namespace medley {
 namespace {
 
+// Whose config.json was found elsewhere: RunFiles tells of these.
+bool IsFolder(const std::string& input) { return input == "pretrained" || input == "pretrained_tower"; }
+
 using nlohmann::ordered_json;
 
 ordered_json PluginFiles(const Registry& registry) {
@@ -141,7 +144,8 @@ ordered_json RunRecord(const Run& run) {
           {"seed", run.config.seed},
           {"model", run.model_file->info.name},
           {"tokenizer_hash", run.tokenizer ? run.tokenizer->hash() : ""},
-          {"inputs", InputRecord(run.config, *run.registry, run.model_file->config.pretrained())},
+          {"inputs", InputRecord(run.config, *run.registry, run.model_file->config.pretrained(),
+                                 run.model_file->config.pretrained_tower())},
           {"plugins", PluginFiles(*run.registry)}};
 }
 
@@ -152,8 +156,10 @@ RecordedInputs RequireRecordedInputs(ordered_json& old_record, const RunInputs& 
   if (!old_record.is_object()) return recorded;
   return ReadingRecord([&] {
     const std::optional<ModelFile>& model = now.checked.model;
-    const ordered_json found = InputRecord(now.checked.run, now.registry,
-                                           model ? model->config.pretrained() : std::filesystem::path());
+    const std::filesystem::path none;
+    const ordered_json found =
+        InputRecord(now.checked.run, now.registry, model ? model->config.pretrained() : none,
+                    model ? model->config.pretrained_tower() : none);
     recorded.now = found;
     recorded.moved = MoveWords(now.moved, old_record, {{"inputs", found}});
     ordered_json inputs = InputsOf(old_record);
@@ -171,7 +177,7 @@ std::vector<std::string> MoveWords(const MovedFiles& moved, const ordered_json& 
   if (!old_record.is_object()) return words;
   return ReadingRecord([&] {
     for (const InputChange& input : CompareInputs(InputsOf(old_record), InputsOf(now))) {
-      if (input.moved() && !input.any() && input.name != "pretrained") words.push_back(input.MoveWords());
+      if (input.moved() && !input.any() && !IsFolder(input.name)) words.push_back(input.MoveWords());
     }
     return words;
   });

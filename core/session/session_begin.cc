@@ -40,7 +40,9 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
   RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
-  PublishedFiles{.folder = inputs.checked.model->config.pretrained()}.RequireWeights();
+  for (const auto& folder :
+       {inputs.checked.model->config.pretrained(), inputs.checked.model->config.pretrained_tower()})
+    PublishedFiles{.folder = folder}.RequireWeights();
   if (repeated != nullptr) {
     inputs.rules = RulesOfRun(repeated->directory(), repeated->starts().front().config, inputs);
     inputs.kernels = KernelsOf(repeated->directory());

@@ -1,6 +1,8 @@
 #include <medley/weights/model_config_file.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -12,8 +14,10 @@
 #include <medley/config/field_reader.h>
 #include <medley/config/field_writer.h>
 #include <medley/model/language_fields.h>
+#include <medley/model/tower_fields.h>
 #include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_keys.h>
+#include <medley/weights/pretrained_tower.h>
 
 namespace medley {
 namespace {
@@ -64,6 +68,24 @@ void VisitField(Visitor& visit, const FieldInfo& info, std::string_view name, Mo
 }
 
 template <typename Visitor>
+void VisitPretrainedTower(Visitor& visit, ModelConfig& config) {
+  std::optional<std::filesystem::path> directory;
+  if (!config.pretrained_tower().empty()) directory = config.pretrained_tower();
+  visit(directory, {.name = "pretrained",
+                    .help = "A Hugging Face folder of a CLIP, a SigLIP or a LLaVA: what its config.json and "
+                            "its preprocessor_config.json say need not stand here, and a run begins with "
+                            "its tower's weights, and of a LLaVA with its projector's",
+                    .path = PathKind::kDirectory});
+  if (directory) config.SetPretrainedTower(*directory);
+  std::optional<std::vector<std::string>> ignored;
+  if (!config.tower_ignored_keys().empty()) ignored = config.tower_ignored_keys();
+  visit(ignored, {.name = kIgnoredKeys,
+                  .help = "Keys of these two files that medley does not know and need not, as they change "
+                          "nothing of what the model sees"});
+  if (ignored) config.SetTowerIgnoredKeys(*ignored);
+}
+
+template <typename Visitor>
 void VisitPretrained(Visitor& visit, ModelConfig& config) {
   std::optional<std::filesystem::path> directory;
   if (!config.pretrained().empty()) directory = config.pretrained();
@@ -85,6 +107,8 @@ void Fields(Visitor& visit, GroupValues& values) {
   if (values.info == nullptr) return;  // nobody's defaults
   if (!values.group.empty() && values.group == values.info->pretrained.group)
     VisitPretrained(visit, *values.config);
+  if (!values.group.empty() && values.group == values.info->tower.group)
+    VisitPretrainedTower(visit, *values.config);
   for (const FieldInfo& field : values.info->fields) {
     if (const std::string_view name = NameIn(values.group, field.name); !name.empty())
       VisitField(visit, field, name, *values.config);
@@ -136,37 +160,89 @@ bool Fits(const OptionValue& value, const FieldInfo& info) {
 }
 
 // What medley knows is not for others to say.
-void CheckIgnoredKeys(ConfigFile& file, const ModelInfo& info, const ModelConfig& config) {
-  const KeyTable table = PretrainedKeys();
-  for (std::size_t i = 0; i < config.ignored_keys().size(); ++i) {
-    const std::string& key = config.ignored_keys()[i];
-    const std::string problem = config.pretrained().empty() ? "there is no \"pretrained\" beside it"
-                                : table.MayBeIgnored(key)   ? ""
-                                                            : "medley knows what '" + Printable(key) +
-                                                                "' means, and cannot leave it aside";
-    if (!problem.empty())
-      file.FailAt({info.pretrained.group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
+void CheckIgnoredKeys(ConfigFile& file, const std::string& group, const std::filesystem::path& folder,
+                      const std::vector<std::string>& ignored, std::initializer_list<KeyTable> tables) {
+  for (std::size_t i = 0; i < ignored.size(); ++i) {
+    const std::string& key = ignored[i];
+    const bool may_be =
+        std::ranges::all_of(tables, [&](const KeyTable& table) { return table.MayBeIgnored(key); });
+    const std::string problem =
+        folder.empty() ? "there is no \"pretrained\" beside it"
+        : may_be       ? ""
+                       : "medley knows what '" + Printable(key) + "' means, and cannot leave it aside";
+    if (!problem.empty()) file.FailAt({group, std::string(kIgnoredKeys), std::to_string(i)}, problem);
   }
 }
 
-// A value that stands in the file, too, must be the folder's.
+// Takes what a folder says. A value that stands in the file, too, must be the folder's.
+class FolderValues {
+ public:
+  FolderValues(ConfigFile& file, const ModelInfo& info, std::string group, std::string source,
+               ModelConfig& config)
+      : file_(file), info_(info), group_(std::move(group)), source_(std::move(source)), config_(config) {}
+
+  void Take(const std::string& field, const OptionValue& value) {
+    const std::vector<std::string> path = SplitPath(field);
+    if (file_.Find(path) != nullptr && config_.At(field) != value)
+      file_.FailAt(path, "expected " + Text(value) + ", as " + source_ + " has it, found " +
+                             Text(config_.At(field)) + "; leave it out");
+    if (!Fits(value, *info_.FindField(field)))
+      file_.FailAt({group_, "pretrained"}, source_ + " says " + Text(value) + " for " + field +
+                                               ", which the model does not take; see medley models " +
+                                               info_.name);
+    config_.Set(field, value);
+  }
+
+ private:
+  ConfigFile& file_;
+  const ModelInfo& info_;
+  std::string group_, source_;
+  ModelConfig& config_;
+};
+
 void TakePretrained(ConfigFile& file, const ModelInfo& info, KeysOf whose, ModelConfig& config) try {
   const std::string& group = info.pretrained.group;
-  const std::string source = DisplayPath(config.pretrained() / kPretrainedConfigFile);
+  FolderValues folder(file, info, group, DisplayPath(config.pretrained() / kPretrainedConfigFile), config);
   for (const auto& [name, value] :
-       FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys(), whose).language)) {
-    const std::string field = group + "." + name;
-    if (file.Find({group, name}) != nullptr && config.At(field) != value)
-      file.FailAt({group, name}, "expected " + Text(value) + ", as " + source + " has it, found " +
-                                     Text(config.At(field)) + "; leave it out");
-    if (!Fits(value, *info.FindField(field)))
-      file.FailAt({group, "pretrained"}, source + " says " + Text(value) + " for " + field +
-                                             ", which the model does not take; see medley models " +
-                                             info.name);
-    config.Set(field, value);
-  }
+       FieldsOf(ReadPretrainedConfig(config.pretrained(), config.ignored_keys(), whose).language))
+    folder.Take(group + "." + name, value);
 } catch (const InputError& error) {
   file.FailAt({info.pretrained.group, "pretrained"}, error.what());
+}
+
+// What the folder does not say stands in the model's file, or is as its class has it.
+bool IsOfRule(const std::string& field) {
+  return field.starts_with("mean_") || field.starts_with("deviation_") || field == "resampling" ||
+         field == "fit" || field == "shortest_edge";
+}
+bool IsOfLlava(const std::string& field) { return field == "projector" || field == "image_token"; }
+
+void TakePretrainedTower(ConfigFile& file, const ModelInfo& info, KeysOf whose, ModelConfig& config) try {
+  const std::string& group = info.tower.group;
+  const PretrainedTower read =
+      ReadPretrainedTower(config.pretrained_tower(), config.tower_ignored_keys(), whose);
+  const std::string source = DisplayPath(config.pretrained_tower() / kPretrainedConfigFile);
+  FolderValues folder(file, info, group, source, config);
+  FolderValues preparing(file, info, group, DisplayPath(config.pretrained_tower() / kPreprocessorFile),
+                         config);
+  for (const auto& [name, value] : FieldsOf(read.tower)) {
+    const bool is_of_layers = std::ranges::find(kTowerLayerFields, name) != kTowerLayerFields.end();
+    if (info.tower.layers_only && !is_of_layers) continue;
+    const bool is_own = file.Find({group, name}) != nullptr;
+    if ((IsOfLlava(name) && !read.in_llava) || (IsOfRule(name) && !read.has_rule && is_own)) continue;
+    (IsOfRule(name) ? preparing : folder).Take(std::string(group).append(".").append(name), value);
+  }
+  if (info.tower.layers_only) return;
+  folder.Take(info.pictures.size, static_cast<double>(read.tower.size));
+  folder.Take(info.pictures.patch, static_cast<double>(read.tower.patch));
+} catch (const InputError& error) {
+  file.FailAt({info.tower.group, "pretrained"}, error.what());
+}
+
+// A tower sees no pixels behind its last whole patch.
+bool IsOfTower(const RuleInfo& rule, const ModelInfo& info, const ModelConfig& config) {
+  return !info.tower.empty() && !info.tower.layers_only && rule.field == info.pictures.size &&
+         rule.multiple_of == info.pictures.patch && TowerOf(config, info).any();
 }
 
 }  // namespace
@@ -180,9 +256,14 @@ ModelConfig ReadModelConfig(ConfigFile& file, const ModelInfo& info, KeysOf whos
   ModelConfig config(info);
   FileValues values{{&info, "", &config}};
   ReadFields(file, values, [info] { return KeyPathsIn(ModelSchema(info)); });
-  CheckIgnoredKeys(file, info, config);
+  CheckIgnoredKeys(file, info.pretrained.group, config.pretrained(), config.ignored_keys(),
+                   {PretrainedKeys()});
+  CheckIgnoredKeys(file, info.tower.group, config.pretrained_tower(), config.tower_ignored_keys(),
+                   {LlavaKeys(), TwoTowersKeys(), TowerKeys(), PreprocessorKeys()});
   if (!config.pretrained().empty()) TakePretrained(file, info, whose, config);
+  if (!config.pretrained_tower().empty()) TakePretrainedTower(file, info, whose, config);
   for (const RuleInfo& rule : info.rules) {
+    if (IsOfTower(rule, info, config)) continue;
     if (const std::string problem = ProblemOf(rule, config); !problem.empty())
       file.FailAt(SplitPath(rule.field), problem);
   }

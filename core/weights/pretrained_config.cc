@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
@@ -32,15 +34,21 @@ constexpr std::array<Architecture, 3> kArchitectures = {
 constexpr std::int64_t kHidden = 4096, kLayers = 32, kHeads = 32;
 constexpr double kRmsEpsilon = 1e-6, kRopeBase = 1e4;
 constexpr std::int64_t kMaxWindowLayers = 28;
+constexpr const char* kLlavaType = "llava";
 
 std::string Supported() {
   std::vector<std::string> names;
   for (const Architecture& architecture : kArchitectures) names.emplace_back(architecture.name);
-  return "medley reads " + JoinNames(names);
+  return "medley reads " + JoinNames(names) + ", and the languages of LLaVAs of these";
 }
 
 // Classes with other heads have the same model_type.
-const Architecture* FindArchitecture(ConfigFile& file) {
+const Architecture* FindArchitecture(ConfigFile& file, const Path& at) {
+  const auto inside = [&](std::initializer_list<const char*> keys) {
+    Path path = at;
+    path.insert(path.end(), keys.begin(), keys.end());
+    return path;
+  };
   const auto named = [&](const Path& path, std::string_view Architecture::*name) -> const Architecture* {
     const JsonNode* node = file.Find(path);
     const bool is_text = node != nullptr && node->IsString();
@@ -54,28 +62,29 @@ const Architecture* FindArchitecture(ConfigFile& file) {
     file.FailAt(path, what + "; " + Supported());
     return nullptr;
   };
-  const Architecture* of_type = named({"model_type"}, &Architecture::type);
-  const JsonNode* classes = file.Find({"architectures"});
+  const Architecture* of_type = named(inside({"model_type"}), &Architecture::type);
+  const JsonNode* classes = file.Find(inside({"architectures"}));
   if (of_type == nullptr || classes == nullptr || !classes->IsArray()) return of_type;
-  const Architecture* of_class = named({"architectures", "0"}, &Architecture::name);
+  const Architecture* of_class = named(inside({"architectures", "0"}), &Architecture::name);
   if (of_class != nullptr && of_class != of_type) {
-    file.FailAt({"architectures", "0"}, "expected " + std::string(of_type->name) + " of the model_type " +
-                                            std::string(of_type->type) + ", found " +
-                                            std::string(of_class->name));
+    file.FailAt(inside({"architectures", "0"}), "expected " + std::string(of_type->name) +
+                                                    " of the model_type " + std::string(of_type->type) +
+                                                    ", found " + std::string(of_class->name));
   }
   return of_class == of_type ? of_type : nullptr;
 }
 
 // Special tokens, one or several each. Below 0 there is none.
-void CheckTokenIds(ConfigFile& file, std::int64_t rows, const std::vector<std::string>& ignored_keys) {
+void CheckTokenIds(ConfigFile& file, const JsonNode* object, std::int64_t rows,
+                   const std::vector<std::string>& ignored_keys) {
   const auto check = [&](const JsonNode& id, const std::string& key) {
     if (!id.scalar.is_number() || id.scalar.get<double>() < static_cast<double>(rows)) return;
     file.Fail(id.at, key,
               "expected an id below " + std::to_string(rows) + ", the rows of the embedding (vocab_size in " +
                   kPretrainedConfigFile + "), found " + Describe(id));
   };
-  if (file.root() == nullptr) return;
-  for (const JsonMember& member : file.root()->members) {
+  if (object == nullptr) return;
+  for (const JsonMember& member : object->members) {
     const bool is_ignored = std::ranges::find(ignored_keys, member.key) != ignored_keys.end();
     if (!member.key.ends_with("_token_id") || is_ignored) continue;
     check(member.value, member.key);
@@ -83,13 +92,21 @@ void CheckTokenIds(ConfigFile& file, std::int64_t rows, const std::vector<std::s
   }
 }
 
+bool IsLlava(const ConfigFile& file) {
+  const JsonNode* type = file.Find({"model_type"});
+  return type != nullptr && type->IsString() && type->scalar.get<std::string>() == kLlavaType;
+}
+
 class PretrainedConfigReader {
  public:
-  PretrainedConfigReader(ConfigFile& file, const std::vector<std::string>& ignored_keys, KeysOf whose)
+  // `at`: where the language's object is in the file.
+  PretrainedConfigReader(ConfigFile& file, Path at, const std::vector<std::string>& ignored_keys,
+                         KeysOf whose)
       : file_(file),
+        at_(std::move(at)),
         whose_(whose),
         ignored_keys_(ignored_keys),
-        keys_(file, {}, PretrainedKeys(), ignored_keys, whose) {}
+        keys_(file, at_, PretrainedKeys(), ignored_keys, whose) {}
 
   PretrainedConfig Read(const Architecture& architecture) {
     const std::int64_t hidden = keys_.Integer("hidden_size").value_or(kHidden),
@@ -115,7 +132,8 @@ class PretrainedConfigReader {
     ReadRope(config);
     CheckLayers(config.language.layers);
     CheckActivation();
-    if (whose_ == KeysOf::kUser) CheckTokenIds(file_, config.language.vocabulary, ignored_keys_);
+    if (whose_ == KeysOf::kUser)
+      CheckTokenIds(file_, file_.Find(at_), config.language.vocabulary, ignored_keys_);
     return config;
   }
 
@@ -150,7 +168,9 @@ class PretrainedConfigReader {
   void ReadRope(PretrainedConfig& config) {
     const JsonNode* older = keys_.Find("rope_scaling");
     const std::string key = older != nullptr && !older->members.empty() ? "rope_scaling" : "rope_parameters";
-    KeyReader rope(file_, {key}, RopeKeys(), {}, whose_);
+    Path place = at_;
+    place.push_back(key);
+    KeyReader rope(file_, std::move(place), RopeKeys(), {}, whose_);
     const double base = keys_.Number("rope_theta").value_or(kRopeBase);
     config.language.rope_base = rope.Number("rope_theta").value_or(base);
     RefusePartial(keys_), RefusePartial(rope);
@@ -213,6 +233,7 @@ class PretrainedConfigReader {
   }
 
   ConfigFile& file_;
+  Path at_;
   KeysOf whose_;
   const std::vector<std::string>& ignored_keys_;
   KeyReader keys_;
@@ -234,15 +255,24 @@ PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
   if (file.root() != nullptr && !file.root()->IsObject())
     file.Fail(file.root()->at, "", "expected an object, found " + Describe(*file.root()));
   diagnostics.Throw();
-  const Architecture* architecture = FindArchitecture(file);
+  const bool in_llava = IsLlava(file);
+  const Path at = in_llava ? Path{"text_config"} : Path{};
+  const Architecture* architecture = FindArchitecture(file, at);
   diagnostics.Throw();  // alone: the keys of another one say nothing
-  PretrainedConfig config = PretrainedConfigReader(file, ignored_keys, whose).Read(*architecture);
+  PretrainedConfig config = PretrainedConfigReader(file, at, ignored_keys, whose).Read(*architecture);
+  config.in_llava = in_llava;
+  if (in_llava) {
+    const KeyReader keys(file, {}, LlavaKeys(), ignored_keys, whose);
+    // Either says it for both.
+    config.language.tied = config.language.tied || keys.Switch("tie_word_embeddings");
+    if (whose == KeysOf::kUser) CheckTokenIds(file, file.root(), config.language.vocabulary, ignored_keys);
+  }
   if (const fs::path generation = directory / kGenerationConfigFile;
       whose == KeysOf::kUser && TypeOf(generation) != fs::file_type::not_found) {
     Diagnostics ignored;  // nothing else is read of it
     const std::string text = ConfigFile(generation, ignored).text();
     ConfigFile generated(generation, text, ignored.empty() ? diagnostics : ignored);
-    CheckTokenIds(generated, config.language.vocabulary, ignored_keys);
+    CheckTokenIds(generated, generated.root(), config.language.vocabulary, ignored_keys);
   }
   diagnostics.Throw();
   return config;

@@ -18,6 +18,7 @@ struct PretrainedConfig {
   std::string architecture;    // "Qwen3ForCausalLM"
   LanguageConfig language;     // the vocabulary is that of the folder's table
   std::int64_t positions = 0;  // of the longest text that it was made for
+  bool in_llava = false;       // the language of a LLaVA: there is a tower beside it
 };
 
 inline constexpr const char* kPretrainedConfigFile = "config.json";
@@ -25,7 +26,8 @@ inline constexpr const char* kPretrainedWeightsFile = "model.safetensors";
 inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.json";
 inline constexpr const char* kGenerationConfigFile = "generation_config.json";
 
-// Reads DIR/config.json of Qwen3, Qwen2 or Llama in the spelling of transformers 5 or of older ones. What it
+// Reads DIR/config.json of Qwen3, Qwen2 or Llama, or of a LLaVA with one of them, in the spelling of
+// transformers 5 or of older ones. What it
 // leaves out has the defaults of its class there. Throws one InputError with every mistake, with everything
 // that a Language cannot do, and with every key that medley does not know; but for `ignored_keys`, which the
 // user says to change nothing, and but for what an older medley let a run begin with where it has begun. So

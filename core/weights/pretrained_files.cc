@@ -1,6 +1,7 @@
 #include <medley/weights/pretrained_files.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -29,11 +30,32 @@ bool IsFileName(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// The name of a tensor of the language that a file calls `name`.
+bool BeginsWithAny(const std::string& name, std::initializer_list<const char*> begins) {
+  return std::ranges::any_of(begins, [&](const char* begin) { return name.starts_with(begin); });
+}
+
+// `name` without what stands in front of it; "" where it is not there.
+std::string Behind(const std::string& name, std::initializer_list<const char*> begins) {
+  for (const std::string begin : begins) {
+    if (name.starts_with(begin)) return name.substr(begin.size());
+  }
+  return "";
+}
+
+// The name of a tensor that a file calls `name`, as PretrainedFiles has it.
 std::string LongName(const std::string& name) {
-  const bool is_short =
-      name.starts_with("embed_tokens.") || name.starts_with("layers.") || name.starts_with("norm.");
-  return is_short ? "model." + name : name;
+  if (const std::string rest = Behind(name, {"model.multi_modal_projector."}); !rest.empty())
+    return kProjectorNames + rest;
+  if (const std::string rest = Behind(name, {"model.vision_tower.vision_model.", "vision_tower.vision_model.",
+                                             "model.vision_tower.", "vision_tower.", "vision_model."});
+      !rest.empty())
+    return kTowerNames + rest;
+  if (const std::string rest = Behind(name, {"model.language_model.", "language_model."}); !rest.empty())
+    return LongName(rest);
+  if (BeginsWithAny(name, {"embed_tokens.", "layers.", "norm."})) return "model." + name;
+  const bool is_tower =
+      BeginsWithAny(name, {"embeddings.", "encoder.layers.", "pre_layrnorm.", "post_layernorm.", "head."});
+  return is_tower ? kTowerNames + name : name;
 }
 
 }  // namespace

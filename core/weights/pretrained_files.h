@@ -19,7 +19,9 @@ inline constexpr const char* kImageWeightsFile = "medley_image.safetensors";
 // The tensors of a Hugging Face folder by name, in model.safetensors, or in the shards of its index where
 // that file is not there; and in kImageWeightsFile where it is. As in transformers, a folder of the model
 // without its head (Qwen3-Embedding) may call them "layers.0..." for "model.layers.0...": here they have the
-// long names.
+// long names. A LLaVA's language is called as one alone, its tower and a tower alone
+// "vision_tower.embeddings..." and "vision_tower.encoder...", its projector
+// "multi_modal_projector.linear_1...", whichever transformers wrote it.
 class PretrainedFiles {
  public:
   struct Place {
@@ -50,6 +52,8 @@ class PretrainedFiles {
   std::map<std::string, Place> tensors_;
   bool has_image_ = false;
 };
+
+inline constexpr const char *kTowerNames = "vision_tower.", *kProjectorNames = "multi_modal_projector.";
 
 // What the published checkpoint calls a parameter whose name has `root` in front; "" for another part of the
 // model.

@@ -1,9 +1,14 @@
 #include <medley/weights/pretrained_keys.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 namespace medley {
 namespace {
 
-constexpr double kMostWidth = 1 << 24, kMostLayers = 1024, kMostPositions = 1 << 30, kMostNumber = 1e12;
+constexpr double kMostWidth = 1 << 24, kMostLayers = 1024, kMostPositions = 1 << 30, kMostNumber = 1e12,
+                 kMostSide = 4096;
 
 constexpr ReadKey Whole(std::string_view name, double most, double low = 1) {
   return {.name = name, .type = KeyType::kInteger, .low = low, .most = most};
@@ -166,6 +171,117 @@ constexpr RefusedKey kRefused[] = {
      "name auto_map in \"ignored_keys\" beside \"pretrained\" in the model file",
      /*may_be_named=*/true}};
 
+template <typename T, std::size_t kFirst, std::size_t kSecond>
+constexpr std::array<T, kFirst + kSecond> Joined(const T (&first)[kFirst], const T (&second)[kSecond]) {
+  std::array<T, kFirst + kSecond> all{};
+  std::copy(std::begin(first), std::end(first), all.begin());
+  std::copy(std::begin(second), std::end(second), all.begin() + kFirst);
+  return all;
+}
+
+constexpr ReadKey kReadOfLlava[] = {Of(KeyType::kText, "model_type"),
+                                    OrNull(Of(KeyType::kArray, "architectures")),
+                                    Of(KeyType::kObject, "text_config"),
+                                    Of(KeyType::kObject, "vision_config"),
+                                    Whole("image_token_index", kMostWidth, 0),
+                                    Whole("image_token_id", kMostWidth, 0),
+                                    Of(KeyType::kText, "projector_hidden_act"),
+                                    Of(KeyType::kText, "vision_feature_select_strategy"),
+                                    Whole("vision_feature_layer", kMostLayers, -kMostLayers),
+                                    Of(KeyType::kSwitch, "multimodal_projector_bias"),
+                                    Of(KeyType::kSwitch, "tie_word_embeddings")};
+constexpr ReadKey kReadOfTwoTowers[] = {Of(KeyType::kText, "model_type"),
+                                        OrNull(Of(KeyType::kArray, "architectures")),
+                                        Of(KeyType::kObject, "vision_config")};
+constexpr ReadKey kReadOfTower[] = {Of(KeyType::kText, "model_type"),
+                                    OrNull(Of(KeyType::kArray, "architectures")),
+                                    Whole("hidden_size", kMostWidth),
+                                    Whole("intermediate_size", kMostWidth),
+                                    Whole("num_hidden_layers", kMostLayers),
+                                    Whole("num_attention_heads", kMostLayers),
+                                    Whole("num_channels", kMostWidth),
+                                    Whole("image_size", kMostSide),
+                                    Whole("patch_size", kMostSide),
+                                    Of(KeyType::kText, "hidden_act"),
+                                    Above0("layer_norm_eps", 1)};
+constexpr ReadKey kReadOfPreprocessor[] = {Of(KeyType::kSwitch, "do_resize"),
+                                           OrNull(Of(KeyType::kSwitch, "do_center_crop")),
+                                           Of(KeyType::kSwitch, "do_rescale"),
+                                           Of(KeyType::kSwitch, "do_normalize"),
+                                           OrNull(Of(KeyType::kSwitch, "do_pad")),
+                                           Whole("resample", 5, 0),
+                                           Above0("rescale_factor"),
+                                           Of(KeyType::kArray, "image_mean"),
+                                           Of(KeyType::kArray, "image_std")};
+
+// Sizes of what is not read, of losses that are not computed here, and how weights began.
+constexpr std::string_view kHarmlessOfPictures[] = {
+    "ignore_index",    "image_seq_length", "initializer_factor",  "logit_scale_init_value",
+    "projection_dim",  "text_config_dict", "tie_word_embeddings", "vision_config_dict",
+    "vision_use_head", "vocab_size"};
+constexpr std::string_view kHarmlessOfTwoTowers[] = {"text_config"};
+constexpr std::string_view kHarmlessOfPreprocessor[] = {"_processor_class",
+                                                        "_valid_kwargs_names",
+                                                        "_valid_processor_keys",
+                                                        "background_color",
+                                                        "crop_size",  // read by hand: of two forms
+                                                        "data_format",
+                                                        "default_to_square",
+                                                        "device",
+                                                        "disable_grouping",
+                                                        "do_convert_rgb",
+                                                        "feature_extractor_type",
+                                                        "image_processor_type",
+                                                        "image_seq_length",
+                                                        "input_data_format",
+                                                        "num_additional_image_tokens",
+                                                        "patch_size",
+                                                        "processor_class",
+                                                        "return_tensors",
+                                                        "size",  // the same
+                                                        "vision_feature_select_strategy"};
+constexpr auto kHarmlessOfLlava = Joined(kHarmless, kHarmlessOfPictures);
+constexpr auto kHarmlessOfClip = [] {
+  std::array<std::string_view, kHarmlessOfLlava.size() + 1> all{};
+  std::copy(kHarmlessOfLlava.begin(), kHarmlessOfLlava.end(), all.begin());
+  all.back() = kHarmlessOfTwoTowers[0];
+  return all;
+}();
+
+constexpr std::string_view kOtherTower = "it makes another tower of it than CLIP's or SigLIP's";
+constexpr RefusedKey kRefusedOfPictures[] = {
+    {"attention_dropout", "[0, null]", "medley drops none of attention's weights"},
+    {"dropout", "[0, null]", "medley drops nothing of a tower's states"},
+    {"hidden_dropout", "[0, null]", "medley drops nothing of a tower's states"},
+    {"pruned_heads", "[null, {}]", "medley's layers have all heads"},
+    {"is_encoder_decoder", "[false]", kOtherTower},
+    {"add_cross_attention", "[false]", kOtherTower},
+    {"cross_attention_hidden_size", "[null]", kOtherTower},
+    {"tie_encoder_decoder", "[false]", kOtherTower},
+    {"image_grid_pinpoints", "[null]", "medley sees a picture once, whole"},
+    {"quantization_config", "[null]", kQuantized},
+    {"quantization", "[null]", kQuantized},
+    {"compression_config", "[null]", kQuantized},
+    {"sparsity_config", "[null]", kQuantized},
+    {"transformers_weights", "[null]", "medley reads model.safetensors, or the shards of its index"},
+    {"fusion_config", "[null, {}]", "medley fuses no modules"},
+    {"auto_map", "[null, {}]",
+     "code of the folder's own may compute something else than the class of transformers. Where it does not, "
+     "name auto_map in \"ignored_keys\" beside \"pretrained\" in the model file",
+     /*may_be_named=*/true}};
+constexpr RefusedKey kRefusedOfPreprocessor[] = {
+    {"size_divisor", "[null]", "medley's pictures have one size"},
+    {"pad_size", "[null]", "medley pads no pictures"},
+    {"do_image_splitting", "[false, null]", "medley sees a picture once, whole"},
+    {"image_grid_pinpoints", "[null]", "medley sees a picture once, whole"},
+    {"auto_map", "[null, {}]",
+     "code of the folder's own may make something else of pictures than the class of transformers. Where it "
+     "does not, name auto_map in \"ignored_keys\" beside \"pretrained\" in the model file",
+     /*may_be_named=*/true}};
+constexpr std::string_view kAdviceOfPictures =
+    "It may change what the model sees. Where it does not, name it in \"ignored_keys\" beside "
+    "\"pretrained\" in the model file";
+
 constexpr ReadKey kRope[] = {
     Above0("rope_theta"),       Of(KeyType::kText, "rope_type"),
     Of(KeyType::kText, "type"), OrNull(Above0("partial_rotary_factor")),
@@ -181,6 +297,34 @@ KeyTable PretrainedKeys() {
           .advice =
               "It may change what the model computes. Where it does not, name it in \"ignored_keys\" "
               "beside \"pretrained\" in the model file"};
+}
+
+KeyTable LlavaKeys() {
+  return {.read = kReadOfLlava,
+          .harmless = kHarmlessOfLlava,
+          .refused = kRefusedOfPictures,
+          .advice = kAdviceOfPictures};
+}
+
+KeyTable TwoTowersKeys() {
+  return {.read = kReadOfTwoTowers,
+          .harmless = kHarmlessOfClip,
+          .refused = kRefusedOfPictures,
+          .advice = kAdviceOfPictures};
+}
+
+KeyTable TowerKeys() {
+  return {.read = kReadOfTower,
+          .harmless = kHarmlessOfLlava,
+          .refused = kRefusedOfPictures,
+          .advice = kAdviceOfPictures};
+}
+
+KeyTable PreprocessorKeys() {
+  return {.read = kReadOfPreprocessor,
+          .harmless = kHarmlessOfPreprocessor,
+          .refused = kRefusedOfPreprocessor,
+          .advice = kAdviceOfPictures};
 }
 
 KeyTable RopeKeys() {

@@ -1,5 +1,7 @@
 #include <medley/weights/pretrained_writer.h>
 
+#include <ATen/Functions.h>
+
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -86,15 +88,38 @@ void WriteShards(const std::filesystem::path& directory, const std::vector<Param
   ReplaceFile(directory / kPretrainedIndexFile, index.dump(2) + "\n");
 }
 
+// As published LLaVAs have them: transformers 4 reads no others, 5 reads these too.
+constexpr const char *kTowerInside = "vision_tower.vision_model.", *kLanguageInside = "language_model.";
+
+// The norm that a tower ends with in transformers, which LLaVA does not look at: one that changes nothing.
+void AddClosingNorm(const PublishedRoots& roots, const Parameters& parameters, Parameters& published) {
+  const std::string norm = roots.tower + "encoder.layers.0.layer_norm1.weight";
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name != norm) continue;
+    const std::string name = std::string(kTowerInside) + "post_layernorm.";
+    published.push_back({name + "weight", at::ones_like(parameter.tensor, at::kCPU)});
+    published.push_back({name + "bias", at::zeros_like(parameter.tensor, at::kCPU)});
+  }
+}
+
 }  // namespace
 
+std::string PublishedRoots::NameOf(const std::string& parameter) const {
+  if (!projector.empty() && parameter.starts_with(projector))
+    return kProjectorNames + parameter.substr(projector.size());
+  if (!tower.empty() && parameter.starts_with(tower)) return kTowerInside + parameter.substr(tower.size());
+  const std::string name = PublishedName(parameter, language);
+  return tower.empty() || name.empty() ? name : kLanguageInside + name;
+}
+
 void WritePretrainedWeights(const std::filesystem::path& directory, const Parameters& parameters,
-                            const std::string& root, at::ScalarType type, std::int64_t shard_bytes) {
+                            const PublishedRoots& roots, at::ScalarType type, std::int64_t shard_bytes) {
   Parameters language;
   for (const Parameter& parameter : parameters) {
-    const std::string name = PublishedName(parameter.name, root);
+    const std::string name = roots.NameOf(parameter.name);
     if (!name.empty()) language.push_back({name, parameter.tensor});
   }
+  if (!roots.tower.empty()) AddClosingNorm(roots, parameters, language);
   const std::vector<Parameters> shards = Shards(language, type, shard_bytes);
   if (shards.size() == 1) {
     WritingProgress progress(BytesOf(language, type));
@@ -102,14 +127,14 @@ void WritePretrainedWeights(const std::filesystem::path& directory, const Parame
   } else {
     WriteShards(directory, shards, type);
   }
-  WriteImageWeights(directory, parameters, root);
+  WriteImageWeights(directory, parameters, roots);
 }
 
 void WriteImageWeights(const std::filesystem::path& directory, const Parameters& parameters,
-                       const std::string& root) {
+                       const PublishedRoots& roots) {
   Parameters others;
   for (const Parameter& parameter : parameters) {
-    if (IsAdapter(parameter.name) || !PublishedName(parameter.name, root).empty()) continue;
+    if (IsAdapter(parameter.name) || !roots.NameOf(parameter.name).empty()) continue;
     others.push_back({parameter.name, parameter.tensor});
   }
   if (others.empty()) return;

@@ -67,7 +67,7 @@ TEST(PretrainedWriter, WhatIsWrittenIsReadBackBitForBit) {
       OpenWeights(from.path()).Fill(model.set.list(), {.count = kTableRows});
       const ScratchDirectory scratch;
       fs::copy(from / "config.json", scratch / "config.json");
-      WritePretrainedWeights(scratch.path(), model.set.list(), "", type, most);
+      WritePretrainedWeights(scratch.path(), model.set.list(), {}, type, most);
       EXPECT_EQ(fs::exists(scratch / kPretrainedWeightsFile), most == kShardBytes);
       if (most < kShardBytes) {
         const auto index = Json::parse(ReadText(scratch / kPretrainedIndexFile));

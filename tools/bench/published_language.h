@@ -31,7 +31,7 @@ inline void MakeFolder(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   ParameterSet set(1, at::kCPU);
   const Language language(set, config.language, config.language.vocabulary, kPositions);
-  WritePretrainedWeights(folder, set.list(), "", at::kBFloat16);
+  WritePretrainedWeights(folder, set.list(), {}, at::kBFloat16);
   std::ofstream(folder / kPretrainedConfigFile) << ToJson(config, "bfloat16").dump(1);
 }
 

@@ -144,6 +144,11 @@ void PrintModel(const ModelInfo& model, const std::string& origin) {
     std::cout << Prose(
         "\n" + model.pretrained.group +
         ".pretrained: a Hugging Face folder may give the fields and parameters of this group\n");
+  if (!model.tower.empty())
+    std::cout << Prose(
+        "\n" + model.tower.group +
+        ".pretrained: a Hugging Face folder of a CLIP, a SigLIP or a LLaVA may give the fields "
+        "and parameters of this group, and the pictures' sizes\n");
   Table sizes({"size", ""}, 2);
   sizes.Breaks("");
   for (const SizeInfo& size : model.sizes) sizes.Add({size.name, Printable(size.help)});

@@ -18,6 +18,7 @@
 #include <medley/memory/cpu_allocator.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/report/table.h>
+#include <medley/run/starting_weights.h>
 #include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/pretrained_config.h>
@@ -160,12 +161,9 @@ void CheckFolder(const Inspected& asked, const ModelFile& file, const fs::path& 
                  const fs::path& folder, const std::vector<Parameter>& parameters) {
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
   ThrowProblems(folder, FolderProblems(folder, asked.adapters));
-  PretrainedWeights({.directory = folder,
-                     .root = file.info.pretrained.root,
-                     .rows = rows,
-                     .allow_missing = asked.missing,
-                     .allow_unexpected = asked.unexpected},
-                    parameters);
+  PretrainedWeights::Setting setting = StartingWeightsOf(file, asked.missing, asked.unexpected);
+  setting.directory = folder, setting.rows = rows;
+  PretrainedWeights(std::move(setting), parameters);
   if (vocabulary.empty()) return;
   const TokenRows tokens = CompareTokens(ReadVocabulary(vocabulary), vocabulary, folder, rows);
   std::cout << tokens.Words() << '\n';

@@ -32,31 +32,40 @@ const AgentConfig& Checked(const AgentConfig& config, const Tokenizer& tokenizer
   Require(TableRows(language, tokenizer.size()) >= tokenizer.size(),
           "language.vocabulary is " + std::to_string(language.vocabulary) + ", the tokenizer has " +
               std::to_string(tokenizer.size()) + " tokens; set it to 0 for the tokenizer's size");
-  Require(config.image.patch > 0 && config.image.size % config.image.patch == 0,
+  const TowerConfig& tower = config.tower;
+  Require(config.image.patch > 0 && config.image.size >= config.image.patch &&
+              (tower.any() || config.image.size % config.image.patch == 0),
           "image.size must be a multiple of image.patch");
   Require(config.image.scale != 0, "image.scale must not be 0");
+  Require(!tower.any() || (tower.heads > 0 && tower.width % tower.heads == 0),
+          "tower.heads must divide tower.width = " + std::to_string(tower.width));
+  Require(!tower.any() || tower.image_token < TableRows(language, tokenizer.size()),
+          "tower.image_token is " + std::to_string(tower.image_token) + ", but the table has " +
+              std::to_string(TableRows(language, tokenizer.size())) + " rows");
   Require(config.stem.channels >= 0 && (config.stem.channels == 0 ||
                                         (config.stem.cell > 0 && config.image.patch % config.stem.cell == 0)),
           "encoder.stem_cell must divide image.patch where there is a stem");
-  CheckStack("encoder", config.encoder, language.hidden);
+  if (!tower.any()) CheckStack("encoder", config.encoder, language.hidden);
   CheckStack("decoder", config.decoder, language.hidden);
   return config;
 }
 
-std::vector<at::Tensor> Labels(const Tokenizer& tokenizer) {
-  std::vector<at::Tensor> labels;
-  for (std::size_t i = 1; i <= AgentInputs::kMaxImages; ++i) {
-    labels.push_back(at::tensor(tokenizer.Encode(ImageLabel(i)), at::kLong));
-  }
-  return labels;
+PictureWords WordsOf(const Tokenizer& tokenizer, const AgentConfig& config) {
+  const std::int64_t grid = config.image.size / config.image.patch;
+  PictureWords words{.labels = {},
+                     .closing = at::tensor(tokenizer.Encode(kImageEnd), at::kLong),
+                     .patches = grid * grid,
+                     .token = config.tower.image_token,
+                     .pad = tokenizer.pad()};
+  for (std::size_t i = 1; i <= AgentInputs::kMaxImages; ++i)
+    words.labels.push_back(at::tensor(tokenizer.Encode(ImageLabel(i)), at::kLong));
+  return words;
 }
 
-std::int64_t Positions(const std::vector<at::Tensor>& labels, const at::Tensor& closing,
-                       const AgentConfig& config) {
-  const std::int64_t grid = config.image.size / config.image.patch;
-  std::int64_t count = Agent::kLongestText;
-  for (const at::Tensor& label : labels) count += label.numel() + grid * grid + closing.numel();
-  return count;
+template <typename T, typename... Arguments>
+std::optional<T> MadeIf(bool wanted, Arguments&&... arguments) {
+  if (!wanted) return std::nullopt;
+  return std::optional<T>(std::in_place, std::forward<Arguments>(arguments)...);
 }
 
 // What of the text a picture sees, additive: [rows, 1, 1, width].
@@ -81,10 +90,14 @@ Agent::Agent(const AgentConfig& config, const Tokenizer& tokenizer, std::uint64_
       // The language part had this in front of the published names.
       parameters_(seed, device, {{"model.", "qwen_model.model."}, {"lm_head.", "qwen_model.lm_head."}}, given,
                   adapters),
-      labels_(Labels(tokenizer)),
-      closing_(at::tensor(tokenizer.Encode(kImageEnd), at::kLong)),
-      language_(parameters_, config.language, vocabulary_, Positions(labels_, closing_, config)),
-      encoder_(parameters_, config),
+      words_(WordsOf(tokenizer, config)),
+      tower_(MadeIf<VisionTower>(config.tower.any(), parameters_, config.tower,
+                                 std::string(kAgentSpec.tower.root))),
+      projector_(MadeIf<Projector>(config.tower.any(), parameters_, config.tower, config.language.hidden,
+                                   std::string(kAgentSpec.tower.projector))),
+      language_(parameters_, config.language, vocabulary_,
+                kLongestText + words_.Front(AgentInputs::kMaxImages)),
+      encoder_(MadeIf<ImageEncoder>(!config.tower.any(), parameters_, config)),
       decoder_(parameters_, config) {
   if (!device.is_cpu()) To(device, at::kFloat);
 }
@@ -93,20 +106,14 @@ Agent::Agent(const ModelContext& context)
     : Agent(AgentConfig(context.config), context.tokenizer(), context.seed, context.device, context.given,
             context.adapters) {}
 
-std::int64_t Agent::PrefixLength(std::int64_t images) const {
-  const std::int64_t grid = config_.image.size / config_.image.patch;
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < images; ++i) {
-    count += labels_[static_cast<std::size_t>(i)].numel() + grid * grid + closing_.numel();
-  }
-  return count;
-}
+std::int64_t Agent::PrefixLength(std::int64_t images) const { return words_.Front(images); }
 
 at::Tensor Agent::Encode(const ModelInput& image, ForwardContext& context) const {
   const auto encode = [&] {
     // In float until it is cut: a pixel near the mean would lose its last bits.
     const at::Tensor& like = parameters_.list().front().tensor;
-    return encoder_(image.tensor.to(like.device(), AtLeastFloat(like.scalar_type())), context);
+    const at::Tensor pixels = image.tensor.to(like.device(), AtLeastFloat(like.scalar_type()));
+    return tower_ ? (*projector_)((*tower_)(pixels, context)) : (*encoder_)(pixels, context);
   };
   return image.key.empty() ? encode() : context.Shared(image.key, encode);
 }
@@ -119,7 +126,7 @@ at::Tensor Agent::Prefix(const std::vector<at::Tensor>& encodings, std::size_t b
   };
   std::vector<at::Tensor> parts;
   for (std::size_t i = begin; i < end; ++i) {
-    parts.insert(parts.end(), {words(labels_[i]), encodings[i], words(closing_)});
+    parts.insert(parts.end(), {words(words_.labels[i]), encodings[i], words(words_.closing)});
   }
   return at::cat(parts, 1);
 }
@@ -164,18 +171,38 @@ ModelOutputs Agent::Forward(const ModelInputs& inputs, const WantedOutputs& want
   return outputs;
 }
 
-ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
-                                   ForwardContext& context) const {
+at::Tensor Agent::HiddenBehind(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                               ForwardContext& context) const {
   at::Tensor x = language_.Embed(in.tokens);
   TextInput text = Seen(in, encodings, context);
   if (!in.draws()) text.selected = in.selected;
-  const at::Tensor hidden = language_.Hidden(std::move(x), text, context);
+  return language_.Hidden(std::move(x), text, context);
+}
 
+at::Tensor Agent::Spliced(const SplicedText& text, const std::vector<at::Tensor>& encodings) const {
+  // In place: nothing else reads the words' states, and their lookup keeps none of them.
+  at::Tensor x = language_.Embed(text.ids.flatten());
+  for (std::size_t i = 0; i < encodings.size(); ++i)
+    x.index_copy_(0, text.pictures[i], encodings[i].flatten(0, 1));
+  return x.view({text.ids.size(0), text.length(), -1});
+}
+
+at::Tensor Agent::HiddenSpliced(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                                ForwardContext& context) const {
+  const SplicedText spliced = Splice(in.tokens, words_, std::ssize(encodings));
+  TextInput text;
+  text.selected = in.draws() ? spliced.Ends() : spliced.Ends().index_select(0, in.selected);
+  const at::Tensor hidden = language_.Hidden(Spliced(spliced, encodings), text, context);
+  return in.draws() ? hidden.view({in.rows(), in.width(), -1}) : hidden;
+}
+
+ModelOutputs Agent::ForwardEncoded(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                                   ForwardContext& context) const {
+  const at::Tensor hidden =
+      Splices(encodings) ? HiddenSpliced(in, encodings, context) : HiddenBehind(in, encodings, context);
   ModelOutputs outputs;
-  if (in.scores()) {
-    const bool all = !text.selected.defined();
-    Score(in, all ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden, outputs);
-  }
+  if (in.scores())
+    Score(in, in.draws() ? hidden.flatten(0, 1).index_select(0, in.selected) : hidden, outputs);
   if (in.draws()) Draw(in, encodings.back(), hidden, outputs, context);
   return outputs;
 }
@@ -203,10 +230,11 @@ void Agent::Draw(const AgentInputs& in, const at::Tensor& query, const at::Tenso
 
 void Agent::To(at::Device device, at::ScalarType dtype) {
   parameters_.To(device, dtype);
-  for (at::Tensor& label : labels_) label = label.to(device);
-  closing_ = closing_.to(device);
+  for (at::Tensor& label : words_.labels) label = label.to(device);
+  words_.closing = words_.closing.to(device);
   language_.To(device, dtype);
-  encoder_.To(device, dtype);
+  if (tower_) tower_->To(device, dtype);
+  if (encoder_) encoder_->To(device, dtype);
 }
 
 }  // namespace medley

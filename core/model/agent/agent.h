@@ -2,15 +2,18 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <medley/model/agent/agent_config.h>
 #include <medley/model/agent/agent_inputs.h>
+#include <medley/model/agent/spliced_text.h>
 #include <medley/model/agent/vision.h>
 #include <medley/model/blocks/language.h>
 #include <medley/model/blocks/reply.h>
+#include <medley/model/blocks/tower.h>
 #include <medley/model/model.h>
 #include <medley/model/model_context.h>
 #include <medley/model/parameter_set.h>
@@ -19,7 +22,9 @@
 namespace medley {
 
 // A language model of the Qwen3 architecture that sees up to four images as a key/value prefix of its layers,
-// and draws a picture from the current image and the text's last hidden states. Inputs: see AgentInputs.
+// and draws a picture from the current image and the text's last hidden states. With a vision tower images
+// go through the layers like words: each at its token in the text, or all in front of it (SplicedText).
+// Inputs: see AgentInputs.
 // Outputs (as kAgentSpec says):
 //   logits   [items, vocabulary], at least in float, for the supervised tokens only
 //   losses   [items], their cross-entropies; where nobody asks for logits, these need not be there all at
@@ -69,10 +74,22 @@ class Agent : public Model {
   // Adds the pictures that are wanted.
   void Draw(const AgentInputs& in, const at::Tensor& query, const at::Tensor& hidden, ModelOutputs& outputs,
             ForwardContext& context) const;
+  // Of the text's positions, [rows, width, hidden], where a picture is drawn, or [items, hidden]: with the
+  // images in front of the layers, or among the words.
+  at::Tensor HiddenBehind(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                          ForwardContext& context) const;
+  at::Tensor HiddenSpliced(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
+                           ForwardContext& context) const;
+  // The states of a text's words and, among or in front of them, of the images.
+  at::Tensor Spliced(const SplicedText& text, const std::vector<at::Tensor>& encodings) const;
+  // Whether images stand among the words instead of in front of the layers.
+  bool Splices(const std::vector<at::Tensor>& encodings) const { return tower_ && !encodings.empty(); }
   // What the layers read of a prompt [rows, width] to which so many tokens may be added, and where it ends.
   PromptStates Prompts(const AgentInputs& in, const at::Tensor& tokens,
                        const std::vector<at::Tensor>& encodings, std::int64_t new_tokens,
                        ForwardContext& context) const;
+  PromptStates SplicedPrompts(const AgentInputs& in, const at::Tensor& tokens,
+                              const std::vector<at::Tensor>& encodings, std::int64_t new_tokens) const;
   // What the text sees besides itself.
   TextInput Seen(const AgentInputs& in, const std::vector<at::Tensor>& encodings,
                  ForwardContext& context) const;
@@ -80,10 +97,12 @@ class Agent : public Model {
   AgentConfig config_;
   std::int64_t vocabulary_, tokens_, pad_, eos_;  // rows of the table, and how many of them are tokens
   ParameterSet parameters_;
-  std::vector<at::Tensor> labels_;  // ids in front of image i
-  at::Tensor closing_;              // ids behind each image
+  PictureWords words_;
+  // Before the language, whose base is the last one.
+  std::optional<VisionTower> tower_;
+  std::optional<Projector> projector_;
   Language language_;
-  ImageEncoder encoder_;
+  std::optional<ImageEncoder> encoder_;  // where there is no tower
   PictureDecoder decoder_;
 };
 

@@ -5,6 +5,7 @@
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/model_info.h>
+#include <medley/model/tower_fields.h>
 
 namespace medley {
 namespace {
@@ -30,7 +31,8 @@ AgentConfig::AgentConfig(const ModelConfig& config)
       encoder(StackOf(config, "encoder")),
       decoder(StackOf(config, "decoder")),
       stem{.channels = config.Integer("encoder.stem"), .cell = config.Integer("encoder.stem_cell")},
-      alpha(config.Switch("decoder.alpha")) {
+      alpha(config.Switch("decoder.alpha")),
+      tower(TowerOf(config, "tower", "image.size", "image.patch")) {
   language.loss_bytes = config.Integer("language.loss_bytes");
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <medley/model/blocks/language_config.h>
+#include <medley/model/blocks/tower_config.h>
 #include <medley/model/model_config.h>
 
 namespace medley {
@@ -26,7 +27,8 @@ struct AgentConfig {
   struct Stem {
     std::int64_t channels, cell;  // cell: pixels a side
   } stem;
-  bool alpha;  // what is drawn has an opacity, and lies over what was seen
+  bool alpha;         // what is drawn has an opacity, and lies over what was seen
+  TowerConfig tower;  // where it has a kind, in place of the encoder and the stem
 
   AgentConfig();  // the defaults
   explicit AgentConfig(const ModelConfig& config);

@@ -5,6 +5,7 @@
 #include <medley/model/agent/agent_shape.h>
 #include <medley/model/blocks/dropout.h>
 #include <medley/model/blocks/footprint.h>
+#include <medley/model/blocks/tower_footprint.h>
 
 namespace medley {
 namespace {
@@ -125,6 +126,17 @@ class Elements {
     if (dropout == 0) return 0;
     return InNumbers(Dropout::WorkspaceBytes(shape_.rows * patches_, hidden_, shape_.on_gpu), number_bytes_);
   }
+  // Where `length` positions of words and pictures stand, and which of them are what; as the pictures'
+  // vectors take the words' places, gradients of both.
+  ForwardPart Places(std::int64_t length, std::int64_t images, bool has_gradient) const {
+    return {.kept = PlaceNumbers(length, images),
+            .forward = 4 * InNumbers(8 * length, number_bytes_),
+            .backward = has_gradient ? (length + 2 * patches_) * hidden_ : 0,
+            .product = 0};
+  }
+  std::int64_t PlaceNumbers(std::int64_t length, std::int64_t images) const {
+    return InNumbers(8 * (length + images * patches_ + shape_.text_width), number_bytes_);
+  }
   std::int64_t encoding() const { return patches_ * hidden_; }
   std::int64_t patches() const { return patches_; }
   std::int64_t picture() const { return InFloat(pixels_); }
@@ -144,6 +156,11 @@ class Elements {
   bool goes_wide_;
   const AgentShape& shape_;
 };
+
+// Whether what comes out of a projector has a gradient.
+bool Changes(const TowerTraining& training) {
+  return !training.rests() || training.projector_in.any() || training.projector_out.any();
+}
 
 // Of one row: made of all.
 ForwardPart OfRows(ForwardPart part, std::int64_t rows) {
@@ -194,7 +211,23 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     add(std::move(norm), name, output, image);
   };
 
-  for (int image = 0; image < shape.images; ++image) {
+  TowerTraining tower_training;
+  if (tower_) tower_->AddTo(tower_training), projector_->AddTo(tower_training);
+  const bool splices = tower_ && shape.images > 0;
+  for (int image = 0; tower_ && image < shape.images; ++image) {
+    for (ForwardPart& part : medley::Footprint(config_.tower, std::string(spec().tower.root),
+                                               std::string(spec().tower.projector), config_.language.hidden,
+                                               {.rows = shape.rows,
+                                               .number_bytes = number_bytes,
+                                               .goes_wide = goes_wide,
+                                               .with_graph = shape.with_graph,
+                                               .on_gpu = shape.on_gpu},
+                                               tower_training)) {
+      part.image = image;
+      parts.push_back(std::move(part));
+    }
+  }
+  for (int image = 0; !tower_ && image < shape.images; ++image) {
     if (elements.has_stem()) add(OfRows(elements.Stem(), shape.rows), "img_enc.stem.", 0, image);
     ForwardPart cut = OfRows(elements.has_stem() ? elements.CutOfCells() : elements.Cut(), shape.rows);
     cut.kept += elements.TurnedWeight();  // its gradient is turned back where it lies
@@ -205,7 +238,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
     add_norm("img_enc.norm_out.", 0, shape.rows * elements.encoding(), image);
     parts.back().output = shape.rows * elements.encoding();
   }
-  for (int image = 0; image < shape.shared_images; ++image) {
+  for (int image = 0; !tower_ && image < shape.shared_images; ++image) {
     const std::int64_t length = PrefixLength(image + 1) - PrefixLength(image);
     add(OfRows(elements.Piece(length), shape.rows), "model.embed_tokens.", 0, image);
     parts.back().in_place = true;
@@ -219,21 +252,30 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   }
   // Where only logits are wanted, the last layer goes on with the supervised positions alone. A picture is
   // decoded from all hidden states; its own are there while it is put together.
-  for (ForwardPart& part : medley::Footprint(config_.language, vocabulary_, /*root=*/"",
-                                             {.rows = shape.rows,
-                                             .width = shape.text_width,
-                                             .number_bytes = number_bytes,
-                                             .prefix = PrefixLength(shape.images),
-                                             .shared = PrefixLength(shape.shared_images),
-                                             .supervised = shape.supervised,
-                                             .logits = shape.logits,
-                                             .losses = shape.losses,
-                                             .selects = !shape.draws(),
-                                             .cached = shape.cached,
-                                             .embeds_more = shape.images > 0,
-                                             .with_graph = shape.with_graph,
-                                             .on_gpu = shape.on_gpu},
-                                             training))
+  const std::int64_t before = PrefixLength(shape.images);
+  const bool encodings_change = shape.with_graph && Changes(tower_training);
+  if (splices) {
+    add(OfRows(elements.Places(before + shape.text_width, shape.images, encodings_change), shape.rows),
+        "splice", shape.rows * elements.PlaceNumbers(before + shape.text_width, shape.images));
+  }
+  for (ForwardPart& part :
+       medley::Footprint(config_.language, vocabulary_, /*root=*/"",
+                         {.rows = shape.rows,
+                         .width = shape.text_width + (splices ? before : 0),
+                         .number_bytes = number_bytes,
+                         .mixed = splices && encodings_change,
+                         .prefix = splices ? 0 : before,
+                         .shared = splices ? 0 : PrefixLength(shape.shared_images),
+                         .supervised = shape.supervised,
+                         .logits = shape.logits,
+                         .losses = shape.losses,
+                         .selects = splices || !shape.draws(),
+                         .ends = splices && shape.draws() ? shape.rows * shape.text_width : 0,
+                         .cached = shape.cached,
+                         .embeds_more = shape.images > 0 && !splices,
+                         .with_graph = shape.with_graph,
+                         .on_gpu = shape.on_gpu},
+                         training))
     parts.push_back(std::move(part));
   if (shape.draws()) {
     const bool composites = config_.alpha && shape.decodes_image;
@@ -251,6 +293,9 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   return parts;
 }
 
-std::int64_t Agent::TableBytes() const { return language_.TableBytes() + encoder_.TableBytes(); }
+std::int64_t Agent::TableBytes() const {
+  return language_.TableBytes() + (encoder_ ? encoder_->TableBytes() : 0) +
+         (tower_ ? tower_->TableBytes() : 0);
+}
 
 }  // namespace medley

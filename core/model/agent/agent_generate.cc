@@ -33,12 +33,26 @@ void RequireFewPictures(const ModelInputs& prompt) {
 PromptStates Agent::Prompts(const AgentInputs& in, const at::Tensor& tokens,
                             const std::vector<at::Tensor>& encodings, std::int64_t new_tokens,
                             ForwardContext& context) const {
+  if (Splices(encodings)) return SplicedPrompts(in, tokens, encodings, new_tokens);
   PromptStates prompts{.states = {},
                        .lengths = in.lengths.to(at::kCPU),
                        .seen = Seen(in, encodings, context),
                        .room = tokens.size(1) + new_tokens};
   const std::int64_t longest = prompts.lengths.max().item<std::int64_t>();
   prompts.states = language_.Embed(tokens.narrow(1, 0, longest).to(language_.device()));
+  return prompts;
+}
+
+PromptStates Agent::SplicedPrompts(const AgentInputs& in, const at::Tensor& tokens,
+                                   const std::vector<at::Tensor>& encodings, std::int64_t new_tokens) const {
+  const SplicedText text = Splice(tokens.to(language_.device()), words_, std::ssize(encodings));
+  const at::Tensor last = in.lengths.to(text.last.device()).unsqueeze(1) - 1;
+  PromptStates prompts{.states = {},
+                       .lengths = (text.last.gather(1, last).squeeze(1) + 1).to(at::kCPU),
+                       .seen = {},
+                       .room = text.length() + new_tokens};
+  const std::int64_t longest = prompts.lengths.max().item<std::int64_t>();
+  prompts.states = Spliced(text, encodings).narrow(1, 0, longest);
   return prompts;
 }
 
@@ -58,8 +72,13 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
                    {.count = tokens_, .eos = eos_}, options);
   if (!options.decode_image) return generated;
 
-  const WrittenTexts texts =
-      TextsOf(tokens, in.lengths, generated, tokens.size(1) + options.max_new_tokens, pad_);
+  WrittenTexts texts = TextsOf(tokens, in.lengths, generated, tokens.size(1) + options.max_new_tokens, pad_);
+  if (config_.tower.image_token > 0) {
+    // A token for a picture that was written shows none.
+    const at::Tensor written =
+        at::arange(texts.tokens.size(1), at::kLong).unsqueeze(0).ge(in.lengths.to(at::kCPU).unsqueeze(1));
+    texts.tokens.masked_fill_(texts.tokens.eq(config_.tower.image_token).logical_and(written), pad_);
+  }
   ModelInputs whole;
   for (const ModelInput* image : in.images) whole.push_back(*image);
   whole.push_back({"tokens", texts.tokens.to(language_.device()), ""});

@@ -58,6 +58,26 @@ void CheckImage(const ModelInput& input, const AgentConfig::Image& config) {
   Fail("'images' is " + Shape(x) + ", expected floats [rows, 3, " + size + ", " + size + "] in [0, 1]");
 }
 
+// A picture's vectors replace its token, so there is one for each, or none, and then they stand in front.
+void RequirePictures(const at::Tensor& tokens, const at::Tensor& lengths, std::int64_t token,
+                     std::int64_t pictures) {
+  const at::Tensor column = at::arange(tokens.size(1), tokens.options());
+  const at::Tensor counts = tokens.eq(token).logical_and(column.unsqueeze(0).lt(lengths.unsqueeze(1))).sum(1);
+  const at::Tensor wrong = counts.ne(0).logical_and(counts.ne(pictures));
+  if (!wrong.any().item<bool>()) return;
+  const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
+  throw InputError("the agent's input 'tokens' has " + std::to_string(counts[row].item<std::int64_t>()) +
+                   " tokens for pictures (tower.image_token, " + std::to_string(token) + ") in row " +
+                   std::to_string(row) + ", and there are " + std::to_string(pictures) +
+                   " pictures; a text has one for each, or none, and then they stand in front of it");
+}
+
+// Up to where a token for a picture stands: whether there is any decides where all pictures stand.
+std::int64_t ColumnsOfPictures(const at::Tensor& tokens, std::int64_t token) {
+  const at::Tensor columns = tokens.eq(token).any(0).nonzero();
+  return columns.size(0) == 0 ? 0 : columns.max().item<std::int64_t>() + 1;
+}
+
 void CheckSmoothing(const at::Tensor& x, const at::Tensor& supervised) {
   if (x.sizes() != supervised.sizes() || !x.is_floating_point())
     Fail("'smoothing' is " + Shape(x) + ", expected a float for each of the " +
@@ -156,6 +176,10 @@ AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wa
 
   const bool on_host = in.tokens.device().is_cpu();
   std::int64_t kept = in.draws() && on_host ? Largest(in.context_lengths) : on_host ? 1 : width;
+  if (config.tower.image_token > 0 && on_host && in.lengths.is_cpu()) {
+    RequirePictures(in.tokens, in.lengths, config.tower.image_token, std::ssize(in.images));
+    kept = std::max(kept, ColumnsOfPictures(in.tokens, config.tower.image_token));
+  }
   if (in.scores()) {
     RequireInt64("supervised", supervised, 1);
     RequireRange("supervised", supervised, 1, rows * width - 1);

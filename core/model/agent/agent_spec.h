@@ -1,6 +1,7 @@
 #pragma once
 
 #include <medley/model/blocks/language_spec.h>
+#include <medley/model/blocks/tower_spec.h>
 #include <medley/model/model_spec.h>
 
 namespace medley {
@@ -14,7 +15,8 @@ inline constexpr ModelSpec kAgentSpec{
     .groups = {{"language", "The text decoder, as Qwen3, Qwen2 or Llama"},
                {"image", "Pictures, in and out"},
                {"encoder", "The image encoder"},
-               {"decoder", "The image decoder"}},
+               {"decoder", "The image decoder"},
+               {"tower", "A published vision tower (CLIP, SigLIP, LLaVA's) instead of the image encoder"}},
     .fields =
         {IntegerField("language.hidden", 64, 1, kMostAgentWidth,
                       "Width of the residual stream, also of the image parts"),
@@ -59,7 +61,25 @@ inline constexpr ModelSpec kAgentSpec{
          NumberField("decoder.dropout", 0, 0, 0.99,
                      "Probability that a hidden number is dropped, while training"),
          SwitchField("decoder.alpha", false,
-                     "Draw an opacity with each pixel: \"image\" is what is drawn over what was seen")},
+                     "Draw an opacity with each pixel: \"image\" is what is drawn over what was seen"),
+         kTowerForms[0],
+         kTowerForms[1],
+         kTowerForms[2],
+         kTowerForms[3],
+         kTowerForms[4],
+         kTowerForms[5],
+         kTowerForms[6],
+         kTowerForms[7],
+         kTowerForms[8],
+         kTowerForms[9],
+         kTowerForms[10],
+         kTowerForms[11],
+         kTowerForms[12],
+         kTowerForms[13],
+         kTowerForms[14],
+         kTowerForms[15],
+         kTowerForms[16],
+         kTowerForms[17]},
     .rules = {{.field = "language.kv_heads", .divides = "language.heads"},
               {.field = "language.head_dim", .multiple = 2, .why = "rotary positions turn pairs"},
               {.field = "language.hidden",
@@ -68,7 +88,8 @@ inline constexpr ModelSpec kAgentSpec{
               {.field = "image.size", .multiple_of = "image.patch"},
               {.field = "encoder.stem_cell", .where = "encoder.stem", .divides = "image.patch"},
               {.field = "encoder.heads", .divides = "language.hidden"},
-              {.field = "decoder.heads", .divides = "language.hidden"}},
+              {.field = "decoder.heads", .divides = "language.hidden"},
+              {.field = "tower.heads", .divides = "tower.width"}},
     .sizes = {{.name = "images", .help = "Pictures in front of the text, 0 to 4"},
               {.name = "text_width", .help = "Tokens of the longest row", .lengths = "lengths"},
               {.name = "supervised", .help = "Tokens that are learned", .ragged = true}},
@@ -116,6 +137,7 @@ inline constexpr ModelSpec kAgentSpec{
     .tokenizer = true,
     .control_text = true,
     .pictures = {"image.size", "image.patch"},
-    .pretrained = {.group = "language"}};
+    .pretrained = {.group = "language"},
+    .tower = {.group = "tower", .root = "vision_tower.", .projector = "multi_modal_projector."}};
 
 }  // namespace medley

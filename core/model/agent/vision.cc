@@ -198,8 +198,17 @@ at::Tensor PictureDecoder::Opacity(const at::Tensor& lines, const at::Tensor& op
 }
 
 at::Tensor PictureDecoder::Together(const at::Tensor& lines) const {
-  const std::int64_t grid = image_.size / image_.patch;
-  return FromPatches(lines.view({-1, grid * grid, lines.size(1)}), image_.size, image_.patch);
+  const std::int64_t grid = image_.size / image_.patch, drawn = grid * image_.patch,
+                     rest = image_.size - drawn;
+  at::Tensor picture = FromPatches(lines.view({-1, grid * grid, lines.size(1)}), drawn, image_.patch);
+  if (rest == 0) return picture;
+  // A tower's patches leave some pixels at two sides, which go on as the last ones.
+  for (const std::int64_t side : {2, 3}) {
+    std::vector<std::int64_t> more = picture.sizes().vec();
+    more[static_cast<std::size_t>(side)] = rest;
+    picture = at::cat({picture, picture.narrow(side, drawn - 1, 1).expand(more)}, side);
+  }
+  return picture;
 }
 
 at::Tensor Composite(const Drawn& drawn, const at::Tensor& seen) {

@@ -47,6 +47,7 @@ struct TextShape {
   std::int64_t supervised = 0;          // items of logits or losses, of all rows
   bool logits = true, losses = false;   // which of them are made; losses of logits where both are
   bool selects = true;                  // TextInput::selected is given: the last layer ends with the items
+  std::int64_t ends = 0;                // where it selects others than the items, of which they are some
   std::int64_t cached = 0;              // as in ForwardShape
   bool embeds_more = false;             // the table is also looked up elsewhere
   bool with_graph = true, on_gpu = false;

@@ -151,7 +151,7 @@ class TextNumbers {
   // Last output, norm, its output.
   ForwardPart Out() const {
     const std::int64_t positions = Positions(shape_.selects);
-    const bool output = training_.head || training_.tokens > 0 || !shape_.selects;
+    const bool output = training_.head || training_.tokens > 0 || Picks();
     return {.kept = positions *
                     (hidden_ + keeps_.Norm(true, training_.final_norm, hidden_, 1) + If(output, hidden_)),
             .forward = positions * If(!output, hidden_),
@@ -160,7 +160,7 @@ class TextNumbers {
   }
   // Where not only those are computed, the hidden states of the items are picked out; and indices.
   ForwardPart Logits() const {
-    const std::int64_t items = shape_.supervised, picked = shape_.selects ? 0 : items * hidden_;
+    const std::int64_t items = shape_.supervised, picked = If(Picks(), items * hidden_);
     const bool picked_kept = training_.head || training_.tokens > 0;
     // Products of a half type, before they are in float.
     const std::int64_t half = is_half() ? items * vocabulary_ : 0,
@@ -168,8 +168,8 @@ class TextNumbers {
                            items * training_.tokens + (is_half() ? InFloat(items * training_.tokens) : 0);
     return {.kept = InFloat(items * (vocabulary_ + 4)) + If(picked_kept, picked),
             .forward = half + If(!picked_kept, items * hidden_) + changes,
-            .backward = half + items * hidden_ + If(training_.tokens > 0, items * hidden_) + changes +
-                        (shape_.selects ? 0 : Positions(false) * hidden_),
+            .backward =
+                half + items * hidden_ + If(training_.tokens > 0, items * hidden_) + changes + PickedFrom(),
             .logits = InFloat(items * vocabulary_),
             .product = 0};  // which becomes one in float
   }
@@ -219,13 +219,13 @@ class TextNumbers {
   // what is added to it; small things of each item.
   ForwardPart PieceByPiece(const LossPieces& pieces) const {
     const std::int64_t items = shape_.supervised, states = items * hidden_,
-                       piece = items * pieces.WordsOf(items), picked = shape_.selects ? 0 : states;
+                       piece = items * pieces.WordsOf(items), picked = If(Picks(), states);
     const bool picked_kept = training_.head || training_.tokens > 0;
     const std::int64_t work =
         InFloat(piece + states + 24 * items + 4 * items * training_.tokens) + If(is_half(), piece + states);
     return {.kept = LossNumbers() + If(picked_kept, picked),
             .forward = work + If(!picked_kept, picked),
-            .backward = (shape_.selects ? 0 : Positions(false) * hidden_) + InFloat(24 * items),
+            .backward = PickedFrom() + InFloat(24 * items),
             .product = piece};
   }
   // The gradient of the hidden states waits, and that of the changed rows' logits. Words of targets are
@@ -254,8 +254,12 @@ class TextNumbers {
     return part;
   }
   std::int64_t Positions(bool selects) const {
-    return selects ? shape_.supervised : shape_.rows * shape_.width;
+    if (!selects) return shape_.rows * shape_.width;
+    return shape_.ends > 0 ? shape_.ends : shape_.supervised;
   }
+  // Whether the items are picked out of the last layer's states, and numbers of these.
+  bool Picks() const { return !shape_.selects || shape_.ends > 0; }
+  std::int64_t PickedFrom() const { return If(Picks(), Positions(shape_.selects) * hidden_); }
   // What the lookup may have beside the text's tokens, of a half type its backward. At most, so that more
   // rows never take less.
   std::int64_t LookedUpBeside() const {

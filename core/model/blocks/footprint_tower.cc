@@ -35,9 +35,10 @@ class TowerNumbers {
         shape_(shape),
         training_(training),
         keeps_(OfAdapters(training), shape.number_bytes, shape.with_graph),
-        lines_(shape.rows * config.positions()),
+        positions_(shape.positions > 0 ? shape.positions : config.positions()),
+        lines_(shape.rows * positions_),
         patches_(shape.rows * config.patches()),
-        pixels_(shape.rows * 3 * config.size * config.size),
+        pixels_(patches_ * 3 * config.patch * config.patch),
         width_(config.width),
         hidden_(hidden) {
     bool x = training.patch || training.norm_in;
@@ -67,14 +68,14 @@ class TowerNumbers {
     const TowerTraining::Layer& layer = training_.layers[index];
     const TowerGradients& has = has_[index];
     const bool normed_kept = keeps_.Input(layer.q) || keeps_.Input(layer.k) || keeps_.Input(layer.v);
-    const std::int64_t kept =
-        If(has.normed, lines_ * width_ + Statistics()) + If(normed_kept, lines_ * width_) +
-        If(has.attended, lines_ * 4 * width_ + InFloat(lines_ * config_.heads)) +
-        If(!has.attended && keeps_.Input(layer.out), lines_ * width_) +
-        lines_ * keeps_.Adapters({keeps_.Adapter(layer.q, width_, has.normed),
-                                  keeps_.Adapter(layer.k, width_, has.normed),
-                                  keeps_.Adapter(layer.v, width_, has.normed),
-                                  keeps_.Adapter(layer.out, width_, has.attended)});
+    const std::int64_t kept = If(has.normed, lines_ * width_ + Statistics()) +
+                              If(normed_kept, lines_ * width_) +
+                              If(has.attended, lines_ * 4 * width_ + InFloat(lines_ * config_.heads)) +
+                              If(!has.attended && keeps_.Input(layer.out), lines_ * width_) +
+                              lines_ * keeps_.Adapters({keeps_.Adapter(layer.q, width_, has.normed),
+                                                        keeps_.Adapter(layer.k, width_, has.normed),
+                                                        keeps_.Adapter(layer.v, width_, has.normed),
+                                                        keeps_.Adapter(layer.out, width_, has.attended)});
     const std::int64_t ranks = layer.q.rank + layer.k.rank + layer.v.rank + layer.out.rank;
     ForwardPart part{
         .kept = kept,
@@ -88,13 +89,12 @@ class TowerNumbers {
                                     .heads = config_.heads,
                                     .kv_heads = config_.heads,
                                     .head_dim = width_ / config_.heads,
-                                    .queries = config_.positions(),
-                                    .seen = config_.positions(),
+                                    .queries = positions_,
+                                    .seen = positions_,
                                     .fused = true,
                                     .later = lines_ * width_}};
     if (is_half() && !shape_.on_gpu && HasShortHeads(width_ / config_.heads))
-      part.backward += InFloat(
-          HalfAttentionFloats(config_.positions(), config_.positions(), width_, width_));
+      part.backward += InFloat(HalfAttentionFloats(positions_, positions_, width_, width_));
     return part;
   }
 
@@ -103,11 +103,11 @@ class TowerNumbers {
     const TowerTraining::Layer& layer = training_.layers[index];
     const TowerGradients& has = has_[index];
     const std::int64_t inner = lines_ * config_.ffn;
-    const std::int64_t kept =
-        If(has.fed, lines_ * width_ + Statistics()) + If(keeps_.Input(layer.up), lines_ * width_) +
-        If(has.inside, inner) + If(keeps_.Input(layer.down), inner) +
-        lines_ * keeps_.Adapters({keeps_.Adapter(layer.up, width_, has.fed),
-                                  keeps_.Adapter(layer.down, config_.ffn, has.inside)});
+    const std::int64_t kept = If(has.fed, lines_ * width_ + Statistics()) +
+                              If(keeps_.Input(layer.up), lines_ * width_) + If(has.inside, inner) +
+                              If(keeps_.Input(layer.down), inner) +
+                              lines_ * keeps_.Adapters({keeps_.Adapter(layer.up, width_, has.fed),
+                                                        keeps_.Adapter(layer.down, config_.ffn, has.inside)});
     const std::int64_t ranks = layer.up.rank + layer.down.rank;
     return {.kept = kept,
             .forward = Unkept(lines_ * 2 * width_ + Statistics() + 2 * inner, kept) + lines_ * 2 * width_ +
@@ -130,8 +130,8 @@ class TowerNumbers {
                        Wide(std::max(width_, hidden_), hidden_),
             .backward = 4 * inner + 2 * patches_ * width_ + 2 * Activating(inner) +
                         Wide(std::max(width_, hidden_), hidden_),
-            .product = inner,
-            .output = OutputNumbers()};
+            .output = OutputNumbers(),
+            .product = inner};
   }
   std::int64_t OutputNumbers() const { return patches_ * hidden_; }
   bool gives() const { return gives_; }
@@ -172,9 +172,28 @@ class TowerNumbers {
   const TowerTraining& training_;
   Keeps keeps_;
   std::vector<TowerGradients> has_;  // by layer
-  std::int64_t lines_, patches_, pixels_, width_, hidden_;
+  std::int64_t positions_, lines_, patches_, pixels_, width_, hidden_;
   bool gives_ = false;  // what comes out has a gradient
 };
+
+// `output`: what is left without a graph.
+void AddPart(std::vector<ForwardPart>& parts, ForwardPart part, const std::string& parameters, bool has_graph,
+             std::int64_t output, int layer = -1) {
+  if (!has_graph) part = WithoutGraph(std::move(part), output);
+  part.layer = layer;
+  part.parameters = parameters;
+  parts.push_back(std::move(part));
+}
+
+void AddLayers(std::vector<ForwardPart>& parts, const TowerNumbers& numbers, const std::string& root,
+               std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string layer = root + "encoder.layers." + std::to_string(i) + ".";
+    const bool has_graph = numbers.HasGraph(i);
+    AddPart(parts, numbers.Attention(i), layer + "self_attn.", has_graph, 0, static_cast<int>(i));
+    AddPart(parts, numbers.FeedForward(i), layer + "mlp.", has_graph, 0, static_cast<int>(i));
+  }
+}
 
 }  // namespace
 
@@ -183,24 +202,19 @@ std::vector<ForwardPart> Footprint(const TowerConfig& config, const std::string&
                                    const TowerTraining& training) {
   const TowerNumbers numbers(config, hidden, shape, training);
   std::vector<ForwardPart> parts;
-  // `output`: what is left without a graph.
-  const auto add = [&](ForwardPart part, const std::string& parameters, bool has_graph, std::int64_t output,
-                       int layer = -1) {
-    if (!has_graph) part = WithoutGraph(std::move(part), output);
-    part.layer = layer;
-    part.parameters = parameters;
-    parts.push_back(std::move(part));
-  };
-  add(numbers.Embedded(), tower + "embeddings.",
-      shape.with_graph && (training.patch || training.norm_in), 0);
-  for (std::size_t i = 0; i < training.layers.size(); ++i) {
-    const std::string layer = tower + "encoder.layers." + std::to_string(i) + ".";
-    const bool has_graph = numbers.HasGraph(i);
-    add(numbers.Attention(i), layer + "self_attn.", has_graph, 0, static_cast<int>(i));
-    add(numbers.FeedForward(i), layer + "mlp.", has_graph, 0, static_cast<int>(i));
-  }
+  AddPart(parts, numbers.Embedded(), tower + "embeddings.",
+          shape.with_graph && (training.patch || training.norm_in), 0);
+  AddLayers(parts, numbers, tower, training.layers.size());
   const bool projects = training.projector_in.any() || training.projector_out.any() || numbers.gives();
-  add(numbers.Projected(), projector, shape.with_graph && projects, numbers.OutputNumbers());
+  AddPart(parts, numbers.Projected(), projector, shape.with_graph && projects, numbers.OutputNumbers());
+  return parts;
+}
+
+std::vector<ForwardPart> LayersFootprint(const TowerConfig& config, const std::string& root,
+                                         const TowerShape& shape, const TowerTraining& training) {
+  const TowerNumbers numbers(config, 0, shape, training);
+  std::vector<ForwardPart> parts;
+  AddLayers(parts, numbers, root, training.layers.size());
   return parts;
 }
 

@@ -16,7 +16,7 @@
 namespace medley {
 namespace {
 
-// The maps of a layer, in the order of VisionTower::DropsOf.
+// The maps of a layer, in the order of TowerLayers::DropsOf.
 enum TowerMap : std::uint8_t { kTowerQ, kTowerK, kTowerV, kTowerOut, kTowerUp, kTowerDown };
 constexpr std::array<const char*, 6> kTowerMaps = {"q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2"};
 
@@ -30,12 +30,15 @@ bool HasAny(const TowerTraining::Layer& layer) {
 }
 
 // Pictures cut into squares: [rows, 3, size, size] -> [rows, patches, 3 * patch * patch], patches row by row,
-// each as [3, patch, patch], with the mean taken away and scaled.
-at::Tensor Cut(const at::Tensor& pictures, std::int64_t patch, const at::Tensor& mean,
-               const at::Tensor& scale) {
-  const std::int64_t rows = pictures.size(0), grid = pictures.size(2) / patch;
-  const at::Tensor cut =
-      pictures.view({rows, 3, grid, patch, grid, patch}).permute({0, 2, 4, 1, 3, 5});
+// each as [3, patch, patch], with the mean taken away and scaled. What is left behind the last whole patch is
+// not seen, as by a convolution.
+at::Tensor CutAndScaled(const at::Tensor& pictures, std::int64_t patch, const at::Tensor& mean,
+                        const at::Tensor& scale) {
+  const std::int64_t rows = pictures.size(0), grid = pictures.size(2) / patch, seen = grid * patch;
+  const at::Tensor cut = pictures.narrow(2, 0, seen)
+                             .narrow(3, 0, seen)
+                             .view({rows, 3, grid, patch, grid, patch})
+                             .permute({0, 2, 4, 1, 3, 5});
   return cut.clone(at::MemoryFormat::Contiguous)
       .sub_(mean)
       .mul_(scale)
@@ -44,23 +47,11 @@ at::Tensor Cut(const at::Tensor& pictures, std::int64_t patch, const at::Tensor&
 
 }  // namespace
 
-bool TowerTraining::rests() const {
-  return !patch && !norm_in && std::ranges::none_of(layers, HasAny);
-}
+bool TowerTraining::rests() const { return !patch && !norm_in && std::ranges::none_of(layers, HasAny); }
 
-VisionTower::VisionTower(ParameterSet& set, const TowerConfig& config, const std::string& root)
+TowerLayers::TowerLayers(ParameterSet& set, const TowerConfig& config, const std::string& root)
     : config_(config), dropout_(set.adapters().lora.dropout) {
-  set.BeginBase("");
-  const std::int64_t width = config.width, patch = config.patch;
-  const double of_width = 1 / std::sqrt(static_cast<double>(width));
-  const std::string embeddings = root + "embeddings.";
-  const bool is_clip = config.kind == TowerKind::kClip;
-  if (is_clip) class_ = set.Normal(embeddings + "class_embedding", {width}, of_width);
-  kernel_ = set.Normal(embeddings + "patch_embedding.weight", {width, 3, patch, patch},
-                       1 / std::sqrt(static_cast<double>(3 * patch * patch)));
-  if (!is_clip) bias_ = set.Constant(embeddings + "patch_embedding.bias", {width}, 0);
-  positions_ = set.Normal(embeddings + "position_embedding.weight", {config.positions(), width}, of_width);
-  if (is_clip) norm_in_ = LayerNorm(set, root + "pre_layrnorm", width, config.epsilon);
+  const std::int64_t width = config.width;
   const double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const std::string name = root + "encoder.layers." + std::to_string(i) + ".";
@@ -78,20 +69,36 @@ VisionTower::VisionTower(ParameterSet& set, const TowerConfig& config, const std
     layer.down = linear("mlp.fc2", config.ffn, width, residual);
     layers_.push_back(std::move(layer));
   }
-  set.Hidden(root + "encoder.layers.");
+  if (config.layers > 0) set.Hidden(root + "encoder.layers.");
+}
+
+VisionTower::VisionTower(ParameterSet& set, const TowerConfig& config, const std::string& root)
+    : config_(config) {
+  set.BeginBase("");
+  const std::int64_t width = config.width, patch = config.patch;
+  const double of_width = 1 / std::sqrt(static_cast<double>(width));
+  const std::string embeddings = root + "embeddings.";
+  const bool is_clip = config.kind == TowerKind::kClip;
+  if (is_clip) class_ = set.Normal(embeddings + "class_embedding", {width}, of_width);
+  kernel_ = set.Normal(embeddings + "patch_embedding.weight", {width, 3, patch, patch},
+                       1 / std::sqrt(static_cast<double>(3 * patch * patch)));
+  if (!is_clip) bias_ = set.Constant(embeddings + "patch_embedding.bias", {width}, 0);
+  positions_ = set.Normal(embeddings + "position_embedding.weight", {config.positions(), width}, of_width);
+  if (is_clip) norm_in_ = LayerNorm(set, root + "pre_layrnorm", width, config.epsilon);
+  layers_.emplace(set, config, root);
   set.EndBase(/*last=*/false);
   To(kernel_.device(), kernel_.scalar_type());
 }
 
 at::Tensor VisionTower::Embedded(const at::Tensor& pictures) const {
-  const at::Tensor cut = Cut(pictures, config_.patch, mean_, scale_).to(kernel_.scalar_type());
+  const at::Tensor cut = CutAndScaled(pictures, config_.patch, mean_, scale_).to(kernel_.scalar_type());
   const at::Tensor patches = LinearProduct(cut, kernel_.flatten(1), bias_);
   if (!class_.defined()) return patches + positions_;
   const at::Tensor whole = class_.expand({patches.size(0), 1, config_.width});
   return norm_in_(at::cat({whole, patches}, 1) + positions_);
 }
 
-std::vector<Dropout> VisionTower::DropsOf(std::size_t index, ForwardContext& context) const {
+std::vector<Dropout> TowerLayers::DropsOf(std::size_t index, ForwardContext& context) const {
   const Layer& layer = layers_[index];
   std::vector<Dropout> drops;
   const std::array<const Linear*, 6> maps = {&layer.q,   &layer.k,  &layer.v,
@@ -103,7 +110,7 @@ std::vector<Dropout> VisionTower::DropsOf(std::size_t index, ForwardContext& con
   return drops;
 }
 
-at::Tensor VisionTower::RunLayer(std::size_t index, const at::Tensor& x,
+at::Tensor TowerLayers::RunLayer(std::size_t index, const at::Tensor& x,
                                  const std::vector<Dropout>& drops) const {
   const Layer& layer = layers_[index];
   const auto map = [&](const Linear& linear, TowerMap which, const at::Tensor& in) {
@@ -121,21 +128,21 @@ at::Tensor VisionTower::RunLayer(std::size_t index, const at::Tensor& x,
   return y + map(layer.down, kTowerDown, inside);
 }
 
-at::Tensor VisionTower::operator()(const at::Tensor& pictures, ForwardContext& context) const {
-  at::Tensor x = Embedded(pictures);
+at::Tensor TowerLayers::operator()(at::Tensor x, ForwardContext& context) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const std::vector<Dropout> drops = DropsOf(i, context);
     x = context.Layer("tower", static_cast<int>(i), x,
                       [this, i, drops](const at::Tensor& in) { return RunLayer(i, in, drops); });
   }
+  return x;
+}
+
+at::Tensor VisionTower::operator()(const at::Tensor& pictures, ForwardContext& context) const {
+  const at::Tensor x = (*layers_)(Embedded(pictures), context);
   return class_.defined() ? x.narrow(1, 1, config_.patches()).contiguous() : x;
 }
 
-void VisionTower::AddTo(TowerTraining& training) const {
-  const auto trains = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
-  training.kernel = trains(kernel_);
-  training.patch = training.kernel || trains(class_) || trains(bias_) || trains(positions_);
-  training.norm_in = class_.defined() && norm_in_.trained();
+void TowerLayers::AddTo(TowerTraining& training) const {
   training.dropout = dropout_;
   for (const Layer& layer : layers_) {
     training.layers.push_back({.self_norm = layer.self_norm.trained(),
@@ -149,15 +156,21 @@ void VisionTower::AddTo(TowerTraining& training) const {
   }
 }
 
+void VisionTower::AddTo(TowerTraining& training) const {
+  const auto trains = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  training.kernel = trains(kernel_);
+  training.patch = training.kernel || trains(class_) || trains(bias_) || trains(positions_);
+  training.norm_in = class_.defined() && norm_in_.trained();
+  layers_->AddTo(training);
+}
+
 void VisionTower::To(at::Device device, at::ScalarType dtype) {
   const auto line = [&](const std::array<double, 3>& values, bool inverse) {
     std::vector<double> all(values.begin(), values.end());
     if (inverse) {
       for (double& value : all) value = 1 / value;
     }
-    return at::tensor(at::ArrayRef<double>(all), at::kDouble)
-        .to(device, AtLeastFloat(dtype))
-        .view({3, 1, 1});
+    return at::tensor(at::ArrayRef<double>(all), at::kDouble).to(device, AtLeastFloat(dtype)).view({3, 1, 1});
   };
   mean_ = line(config_.mean, false);
   scale_ = line(config_.deviation, true);
