@@ -1,12 +1,13 @@
 # medley_add_plugin(NAME SOURCE... | SOURCES SOURCE... [LIBRARIES ...] [DEFINITIONS ...]
-#                   [CHECK_CONFIG RUN] [DESTINATION DIR] [WITHOUT_PRECOMPILED_HEADER])
+#                   [CHECK_CONFIG RUN] [MODEL_PY FILE] [DESTINATION DIR] [WITHOUT_PRECOMPILED_HEADER])
 #
 # A plugin NAME.so with the tasks of its one MEDLEY_PLUGIN line. It is built into <build>/lib/medley/plugins-N, N being
 # the number of the API, where the medley of the same build tree finds it, and installed to <libdir>/medley/plugins-N; by a project outside
 # that is configured without CMAKE_INSTALL_PREFIX, to the user's own plugins. With DESTINATION it is built there instead and not installed
 # (tests), and WITHOUT_PRECOMPILED_HEADER with flags of its own. Outside, the installed medley reads the plugin's note after linking,
 # and where enable_testing() came before, the test NAME.check is `medley plugins check`, with the model and options of the run config
-# CHECK_CONFIG; skipped where it needs one and has none. medley's own tasks have tests of their own.
+# CHECK_CONFIG; skipped where it needs one and has none. medley's own tasks have tests of their own. MODEL_PY: its models in plain torch,
+# which lies as NAME.py beside the plugin, and which `medley export` gives away with them.
 #
 # medley_add_plugin_library(NAME SOURCE...)
 #
@@ -50,7 +51,7 @@ function(medley_add_plugin_library name)
 endfunction()
 
 function(medley_add_plugin name)
-  cmake_parse_arguments(arg "WITHOUT_PRECOMPILED_HEADER" "CHECK_CONFIG;DESTINATION" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(arg "WITHOUT_PRECOMPILED_HEADER" "CHECK_CONFIG;DESTINATION;MODEL_PY" "SOURCES;LIBRARIES;DEFINITIONS" ${ARGN})
   add_library(${name} MODULE ${arg_SOURCES} ${arg_UNPARSED_ARGUMENTS})
   if(TARGET medley::medley)
     target_link_libraries(${name} PRIVATE medley::medley ${arg_LIBRARIES})
@@ -81,6 +82,15 @@ function(medley_add_plugin name)
   endif()
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND chmod go-w $<TARGET_FILE:${name}> $<TARGET_FILE_DIR:${name}>)
+  if(arg_MODEL_PY)
+    cmake_path(ABSOLUTE_PATH arg_MODEL_PY BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${arg_MODEL_PY})
+    add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} -E copy ${arg_MODEL_PY} $<TARGET_FILE_DIR:${name}>/${name}.py)
+    if(NOT arg_DESTINATION)
+      install(FILES ${arg_MODEL_PY} DESTINATION ${destination} RENAME ${name}.py)
+    endif()
+  endif()
   if(arg_DESTINATION OR NOT EXISTS "${MEDLEY_COMMAND}" OR CMAKE_CROSSCOMPILING)
     return()
   endif()

@@ -14,6 +14,7 @@ fs::path ChatTemplateIn(const fs::path& folder) {
   if (folder.empty()) return {};
   std::error_code ignored;
   if (const fs::path file = folder / "chat_template.jinja"; fs::is_regular_file(file, ignored)) return file;
+  if (const fs::path file = folder / "chat_template.json"; fs::is_regular_file(file, ignored)) return file;
   const fs::path file = folder / "tokenizer_config.json";
   if (!fs::is_regular_file(file, ignored)) return {};
   try {

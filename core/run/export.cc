@@ -16,6 +16,7 @@
 #include <medley/model/float_type.h>
 #include <medley/model/tower_fields.h>
 #include <medley/run/export_config.h>
+#include <medley/run/export_model.h>
 #include <medley/weights/adapter_merge.h>
 #include <medley/weights/peft_weights.h>
 #include <medley/weights/pretrained_files.h>
@@ -119,8 +120,14 @@ void RequireFreeForExport(const fs::path& folder) {
                      " is there already and not empty; give another folder, or remove it");
 }
 
-void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
+std::string ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes) {
   RequireFreeForExport(folder);
+  if (run.model_file->info.pretrained.group.empty()) {
+    const NewFolder made(folder);
+    std::string words = WriteModel(run, made.path());
+    made.Commit();
+    return words;
+  }
   const at::ScalarType type = FloatTypeNamed(run.config.dtype);
   const char* const name = type == at::kHalf ? "float16" : type == at::kBFloat16 ? "bfloat16" : "float32";
   const NewFolder made(folder);
@@ -128,7 +135,9 @@ void ExportRun(const Run& run, const fs::path& folder, std::int64_t shard_bytes)
   WritePretrainedWeights(made.path(), MergeAdapters(run.model->parameters(), run.Adapted()),
                          RootsOf(*run.model_file), type, shard_bytes);
   if (run.tokenizer) WriteTokenizer(made.path(), run.config.tokenizer, *run.tokenizer);
+  WriteAgentPython(run, made.path(), type);
   made.Commit();
+  return "";
 }
 
 void ExportAdapters(const Run& run, const fs::path& folder) {

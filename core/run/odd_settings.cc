@@ -77,10 +77,11 @@ class OddSettingsOf {
          {checked_.model->config.pretrained(), run_.tokenizer.parent_path()}) {
       const std::filesystem::path file = ChatTemplateIn(folder);
       if (file.empty()) continue;
-      return Odd("chat: " + DisplayPath(file) + " has a chat template, and nobody chose a chat format, so " +
-                 JoinNames(tasks) +
-                 " write conversations as 'plain', which is not what these weights know; set the key chat, "
-                 "such as \"chat\": \"chatml\", or \"plain\" where that is meant");
+      return Odd(
+          "chat: " + DisplayPath(file) + " has a chat template, and nobody chose a chat format, so " +
+          JoinNames(tasks) +
+          " write conversations as 'plain', which is not what these weights know; set the key chat, "
+          "to the file that tools/chat-format makes of that folder, or to \"plain\" where that is meant");
     }
   }
 

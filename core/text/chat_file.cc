@@ -87,7 +87,7 @@ void CheckStrings(ConfigFile& file, const ChatStrings& strings) {
   }
   const std::string around = strings.head + strings.system + strings.after_system + strings.to_assistant +
                              strings.to_last + strings.to_user + strings.tail + strings.generation +
-                             strings.image;
+                             strings.user_tail.value_or("") + strings.image;
   for (std::size_t i = 0; i < strings.specials.size(); ++i) {
     if (around.find(strings.specials[i]) == std::string::npos)
       file.FailAt({"specials", std::to_string(i)}, "stands in none of the strings; leave it out");
@@ -131,7 +131,14 @@ ChatStrings ReadChatText(const std::filesystem::path& path, std::string text) {
   return strings;
 }
 
-nlohmann::ordered_json ToJson(const ChatStrings& strings) { return FieldDumper::Dump(strings); }
+nlohmann::ordered_json ToJson(const ChatStrings& strings) {
+  ChatStrings given = strings;
+  const bool is_same = strings.to_last == strings.to_assistant;
+  if (is_same) given.to_last.clear();
+  nlohmann::ordered_json json = FieldDumper::Dump(given);
+  if (!is_same) json["to_last"] = strings.to_last;  // be it empty
+  return json;
+}
 
 nlohmann::ordered_json ChatSchema() {
   return SchemaWriter::File<ChatStrings>(

@@ -14,6 +14,7 @@
 #include <medley/estimate/gpu.h>
 #include <medley/model/agent/agent_spec.h>
 #include <medley/model/model_info.h>
+#include <medley/text/chat_file.h>
 #include <medley/weights/model_config_file.h>
 
 #include "config/config_testing.h"
@@ -51,12 +52,24 @@ std::string ModelMistakes(const fs::path& path) {
   return diagnostics.Text();
 }
 
+std::string ChatMistakes(const fs::path& path) {
+  try {
+    ReadChatFile(path);
+  } catch (const InputError& error) {
+    const std::string words = error.what();
+    return words.find(" mistakes in the input\n") < words.find('\n') ? words.substr(words.find('\n') + 1)
+                                                                     : words;
+  }
+  return "";
+}
+
 const std::vector<SchemaKind>& Kinds() {
   static const std::vector<SchemaKind> kinds = {
       {"run", "runs", RunConfigSchema(), &Mistakes<RunConfig>},
       {"weights", "weights", CurriculumSchema(), &Mistakes<Curriculum>},
       {"model", "models", ModelSchema(InfoOf(kAgentSpec)), &ModelMistakes},
       {"gpu", "gpus", GpuSchema(), &Mistakes<GpuConfig>},
+      {"chat", "chats", ChatSchema(), &ChatMistakes},
   };
   return kinds;
 }
@@ -99,6 +112,13 @@ std::vector<json> Examples(const SchemaKind& kind, const Workspace& work) {
     return {json::parse(
         R"({"name": "a card", "memory": "8 GiB", "context": "400 MiB", "workspace": "8.125 MiB"})")};
   }
+  if (kind.name == std::string("chat")) {
+    return {json::parse(
+        R"({"$schema": "s", "name": "own", "head": "<u>", "system": "<s>", "after_system": "<u>", "to_assistant": "<a>",
+        "to_last": "<a>!", "to_user": "<e><u>", "tail": "<e>", "user_tail": "", "generation": "<a>!", "end": "<e>",
+        "trims": {"user": {"front": "lines", "back": "blanks"}}, "answers_without": ["x"], "alternates": true,
+        "image": "<i>", "images_first": true, "trims_pieces": true, "image_drops": ">"})")};
+  }
   const auto file =
       work.WriteRun(R"("init_from": {"run": ".", "match": ["a"]}, "plugin_path": ["."], "budget": "6GiB",
     "lora": {"rank": 4, "targets": ["q_proj"], "tokens": [7], "pretrained": "adapter"},
@@ -139,6 +159,11 @@ bool OnlyTogether(const std::string& mistakes) {
                               "the stage has none",
                               "and the stage has none",
                               "waits for no score",
+                              "stands neither in to_user nor in tail",
+                              "stands in none of the strings",
+                              "without system none are there",
+                              "is about pictures among words",
+                              "expected system, user, assistant or last",
                               "leave it out of the first stage",
                               "the group is frozen",
                               "nothing has Muon here",

@@ -12,6 +12,7 @@
 #include <medley/data/item_stream.h>
 #include <medley/data/jsonl_file.h>
 #include <medley/data/splits.h>
+#include <medley/text/chat_strings.h>
 
 #include "data_files.h"
 
@@ -421,6 +422,28 @@ TEST_F(SidesOfFiles, AreThoseOfTheFileAsItIsNow) {
   Shown now = HeldOut<JsonlFile>(file, 0.4);
   now.erase("new");
   EXPECT_EQ(now, before);
+}
+
+class ChatsOfRules : public DataFiles {};
+
+constexpr char kAChat[] =
+    R"({"head": "<u>", "to_assistant": "<a>", "to_user": "<e><u>", "tail": "<e>", "generation": "<a>", "end": "<e>"})";
+
+TEST_F(ChatsOfRules, AreWhatTheirFilesSaidWhenTheyWereReadFirst) {
+  const std::string file = Write("own.json", kAChat).string();
+  DataRules rules;
+  EXPECT_EQ(rules.Chat("").name, "plain");
+  EXPECT_EQ(rules.Chat("chatml").name, "chatml");
+  EXPECT_FALSE(rules.Json().contains("chats")) << "what is built in need not be kept";
+  EXPECT_EQ(rules.Chat(file).to_user, "<e><u>");
+  DataRules kept = DataRules::Of(nlohmann::ordered_json::parse(rules.Json().dump()));
+  EXPECT_EQ(kept.Json(), rules.Json());
+  std::filesystem::remove(file);
+  EXPECT_EQ(kept.Chat(file).name, "own");
+  EXPECT_EQ(kept.Chat(file).to_user, "<e><u>");
+  EXPECT_EQ(Refusal([] { DataRules().Chat("chatm"); }).find("chat: no chat format 'chatm'"), 0U)
+      << Refusal([] { DataRules().Chat("chatm"); });
+  EXPECT_NE(Refusal([&] { DataRules().Chat(file); }), "");
 }
 
 }  // namespace

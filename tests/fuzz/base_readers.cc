@@ -28,6 +28,7 @@
 #include <medley/plan/receipt.h>
 #include <medley/plugin/model_file.h>
 #include <medley/run/input_files.h>
+#include <medley/text/chat_file.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/model_config_file.h>
 #include <medley/weights/peft_config.h>
@@ -182,6 +183,7 @@ void ReadAReceipt(const std::string& bytes) {
 }
 
 void ReadAGpu(const std::string& bytes) { ReadGpu(Written("gpu.json", bytes)); }
+void ReadAChatFormat(const std::string& bytes) { ToJson(ReadChatFile(Written("chat.json", bytes))); }
 
 void ReadControlText(const std::string& bytes) {
   const std::string problem = ControlTextProblem(Written("control.txt", bytes));
@@ -288,6 +290,7 @@ std::vector<Reader> Readers() {
                                  {"plan", true, ReadAPlan},
                                  {"receipt", true, ReadAReceipt},
                                  {"gpu", true, ReadAGpu},
+                                 {"chat_format", true, ReadAChatFormat},
                                  {"peft", true, ReadAdapterConfig},
                                  {"control_text", false, ReadControlText},
                                  {"tokenizer_json", true, ReadATokenizerJson},

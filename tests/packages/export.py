@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def language_of(folder, out):
     """A folder without what medley alone knows."""
     out.mkdir()
     for file in folder.iterdir():
-        if file.name != "medley_image.safetensors":
+        if file.name not in ("medley_image.safetensors", "check.safetensors", "model.py", "medley.json"):
             (out / file.name).symlink_to(file)
     return out
 
@@ -78,6 +79,9 @@ def main():
     print(f"{len(steps)} steps of {tasks} tasks, exported to {exported}")
     run(arguments.write_logits, language_of(exported, out / "language"), CORPUS, expected)
     in_process.run("open_export.py", exported, expected, "--text")
+    # The same with pictures, in plain torch.
+    if runpy.run_path(str(exported / "model.py"), run_name="opened")["check"](exported) != 0:
+        sys.exit(f"{exported}: model.py gives something else than medley")
     if arguments.adapters:
         run(arguments.medley, "export", trained, "--adapter", "--out", out / "adapter")
         in_process.run("open_adapter.py", base, out / "adapter", expected, "--dtype", "bf16")

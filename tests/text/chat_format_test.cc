@@ -194,7 +194,8 @@ TEST(ChatFormat, AFormatThatThereIsNotIsRefusedWithTheNearest) {
 TEST(ChatFormat, TheRunConfigKnowsTheSame) {
   std::vector<std::string> names;
   for (const ChatStrings& strings : BuiltInChatFormats()) names.push_back(strings.name);
-  EXPECT_EQ(RunConfigSchema()["properties"]["chat"]["enum"].get<std::vector<std::string>>(), names);
+  EXPECT_EQ(RunConfigSchema()["properties"]["chat"]["anyOf"][0]["enum"].get<std::vector<std::string>>(),
+            names);
 }
 
 TEST(ChatFormat, ProblemsNameTheTurn) {

@@ -17,9 +17,9 @@ namespace medley {
 int RunExport(int argc, char** argv) {
   CLI::App app(
       "Writes a run's model as a Hugging Face folder: its language as transformers opens it, and beside it, "
-      "in "
-      "medley_image.safetensors, what only medley knows. A model file may name that folder as "
-      "\"pretrained\".",
+      "in medley_image.safetensors, what only medley knows. A model file may name that folder as "
+      "\"pretrained\". A model without a language, as a classifier, is written as parameters, names of "
+      "classes and model.py, which opens them in plain torch; python model.py --check compares four rows.",
       "medley export");
   std::filesystem::path directory;
   NewFolderOption out;
@@ -44,9 +44,14 @@ int RunExport(int argc, char** argv) {
   Console console(stderr);
   directory = std::filesystem::weakly_canonical(directory);
   const TrainedRun trained = OpenForExport(directory, console, plugins, kind);
-  adapter ? ExportAdapters(*trained.run, out.path()) : ExportRun(*trained.run, out.path());
+  std::string missing;
+  if (adapter)
+    ExportAdapters(*trained.run, out.path());
+  else
+    missing = ExportRun(*trained.run, out.path());
   console.Say((trained.averaged ? "wrote the averaged parameters of step " : "wrote step ") +
               std::to_string(trained.step) + " to " + DisplayPath(out.path()));
+  if (!missing.empty()) console.Warn(missing);
   if (const std::string words = adapter ? "" : WordsOfKeptIds(*trained.run); !words.empty())
     console.Warn(words);
   return 0;

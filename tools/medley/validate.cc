@@ -32,7 +32,8 @@ namespace {
 const std::vector<std::string> kKinds = {"run", "weights", "model", "gpu", "chat"};
 
 // By the name of its schema; without one a model says its kind, and a weights file has weights or stages
-// where a run config names a file. Else a run config, whose reader says what is wrong.
+// where a run config names a file; a chat format goes to an assistant. Else a run config, whose reader says
+// what is wrong.
 std::string KindOf(const std::filesystem::path& path) {
   Diagnostics ignored;
   const ConfigFile file(path, ignored);
@@ -42,6 +43,7 @@ std::string KindOf(const std::filesystem::path& path) {
     const JsonNode* weights = file.root()->Find("weights");
     if (file.root()->Find("stages") != nullptr || (weights != nullptr && weights->IsObject()))
       return "weights";
+    if (file.root()->Find("to_assistant") != nullptr) return "chat";
     return file.root()->Find("kind") != nullptr ? "model" : "run";
   }
   const std::string name = std::filesystem::path(schema->scalar.get<std::string>()).filename().string();

@@ -47,7 +47,7 @@ std::size_t AskedTurn(const Conversation& conversation) {
 }  // namespace
 
 ChatTask::ChatTask(const TaskContext& context) : tokenizer_(context.tokenizer()), rows_(context) {
-  if (rows_.pictures() > 0) picture_size_ = context.image().size;
+  if (rows_.pictures() > 0) picture_size_ = context.image().size, picture_rule_ = context.image().rule;
 }
 
 void ChatTask::Show(Row&, const std::vector<PictureBytes>&) const {
@@ -58,7 +58,8 @@ void ChatTask::Show(Row&, const std::vector<PictureBytes>&) const {
 void ChatTask::AddPictures(const RowRange& rows, Batch& batch) const {
   if (rows_.pictures() == 0) return;
   std::vector<PictureColumn> columns;
-  for (std::size_t i = 0; i < rows_.pictures(); ++i) columns.emplace_back(rows.count, picture_size_);
+  for (std::size_t i = 0; i < rows_.pictures(); ++i)
+    columns.emplace_back(rows.count, picture_size_, picture_rule_);
   ForEachRow(rows, [&](Row& row) {
     std::vector<PictureBytes> pictures;
     for (const PictureColumn& column : columns) pictures.push_back(column[row.index()]);
@@ -203,7 +204,7 @@ void ChatTask::ShowQuestion(const JsonItem&, const std::filesystem::path&,
 ModelInputs ChatTask::PicturesOf(const Questions& questions, std::size_t pictures) const {
   const std::int64_t rows = std::ssize(questions.lines);
   std::vector<PictureColumn> columns;
-  for (std::size_t i = 0; i < pictures; ++i) columns.emplace_back(rows, picture_size_);
+  for (std::size_t i = 0; i < pictures; ++i) columns.emplace_back(rows, picture_size_, picture_rule_);
   for (std::int64_t row = 0; row < rows && pictures > 0; ++row) {
     std::vector<PictureBytes> drawn;
     for (const PictureColumn& column : columns) drawn.push_back(column[row]);

@@ -92,6 +92,7 @@ class ChatTask : public Task {
   const Tokenizer& tokenizer_;
   ChatRows rows_;
   std::int64_t picture_size_ = 0;
+  PictureRule picture_rule_;
 };
 
 }  // namespace medley

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <medley/data/picture_file.h>
+#include <medley/data/resize_picture.h>
 
 namespace medley {
 namespace {
@@ -70,6 +71,10 @@ void PictureBytes::Box(std::int64_t row, std::int64_t column, std::int64_t heigh
 
 void PictureBytes::Load(const std::filesystem::path& file) const {
   const Picture picture = ReadPicture(file);
+  if (rule_.resizes) {
+    std::ranges::copy(ResizePicture(picture, size_, rule_).ToPlanes(), bytes_);
+    return;
+  }
   const auto part = [&](std::int64_t pixel, std::int64_t length) {
     return PixelRange{pixel * length / size_, ((pixel + 1) * length + size_ - 1) / size_};
   };
@@ -79,12 +84,12 @@ void PictureBytes::Load(const std::filesystem::path& file) const {
   }
 }
 
-PictureColumn::PictureColumn(std::int64_t rows, std::int64_t size)
-    : pictures_(at::full({rows, 3, size, size}, 255, at::kByte)) {}
+PictureColumn::PictureColumn(std::int64_t rows, std::int64_t size, const PictureRule& rule)
+    : pictures_(at::full({rows, 3, size, size}, 255, at::kByte)), rule_(rule) {}
 
 PictureBytes PictureColumn::operator[](std::int64_t row) const {
   const std::int64_t size = pictures_.size(2);
-  return {pictures_.mutable_data_ptr<std::uint8_t>() + row * 3 * size * size, size};
+  return {pictures_.mutable_data_ptr<std::uint8_t>() + row * 3 * size * size, size, rule_};
 }
 
 }  // namespace medley

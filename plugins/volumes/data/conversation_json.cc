@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/data/conversation_json.h>
 
 namespace medley_volumes {
 namespace {

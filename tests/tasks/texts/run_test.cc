@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <medley/report/picture.h>
+
 #include "tests/plugin/test_files.h"
 #include "tests/tools/run_command.h"
 
@@ -156,6 +158,90 @@ TEST_F(TalkRuns, ATemplateBesideTheVocabularyIsToldWhereNobodyChoseAFormat) {
   const CommandResult chosen = Run("train " + config.string() + " --out " + Out("chosen") + " chat=plain");
   EXPECT_EQ(chosen.code, 0) << chosen.out;
   EXPECT_FALSE(Has(chosen.out, words)) << chosen.out;
+}
+
+// The vocabulary of the tests knows <eos>, <image> and <pad> alone.
+constexpr char kOwnFormat[] =
+    R"({"head": "Q:", "to_assistant": "<eos>A:", "to_user": "<eos>Q:", "tail": "<eos>", "generation": "<eos>A:", "end": "<eos>"})";
+
+TEST_F(TalkRuns, AFormatsFileIsKeptByTheRun) {
+  WriteBytes(work_ / "own.json", kOwnFormat);
+  const auto config = Config("chat", json::object(), {{"chat", "own.json"}, {"steps", 2}});
+  const CommandResult shown = Run("sample chat --rows 1 --config " + config.string());
+  EXPECT_TRUE(Has(shown.out, "Q:")) << shown.out;
+  const CommandResult trained = Run("train " + config.string() + " --out " + Out("run"));
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const json rules = json::parse(ReadBytes(work_ / "run/run.json")).at("data_rules");
+  ASSERT_EQ(rules.at("chats").size(), 1U) << rules.dump(2);
+  EXPECT_EQ(rules.at("chats").begin()->at("to_user"), "<eos>Q:");
+  // What becomes of the file is no matter of the run's.
+  WriteBytes(work_ / "own.json", "{}");
+  for (const std::string& verb : {"resume " + Out("run") + " --steps 4", "eval " + Out("run"),
+                                  "generate " + Out("run") + " --prompt 'Who?' --tokens 2"}) {
+    const CommandResult done = Run(verb);
+    EXPECT_EQ(done.code, 0) << verb << "\n" << done.out;
+  }
+  const CommandResult other = Run("train " + config.string() + " --out " + Out("other"));
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_TRUE(Has(other.out, "own.json:1:1: to_user: missing") || Has(other.out, "own.json:")) << other.out;
+}
+
+TEST_F(TalkRuns, AFormatsFileMayBeATasksOwn) {
+  WriteBytes(work_ / "own.json", kOwnFormat);
+  const auto config = Config("chat", {{"options", {{"chat", "own.json"}}}}, {{"steps", 1}});
+  const CommandResult trained = Run("train " + config.string() + " --out " + Out("run"));
+  EXPECT_EQ(trained.code, 0) << trained.out;
+  const CommandResult none = Run("validate " + config.string() + " tasks.chat.options.chat=none.json");
+  EXPECT_EQ(none.code, 2) << none.out;
+  EXPECT_TRUE(Has(none.out, "none.json")) << none.out;
+  const CommandResult unknown = Run("validate " + config.string() + " chat=vicuna");
+  EXPECT_EQ(unknown.code, 2) << unknown.out;
+  EXPECT_TRUE(Has(unknown.out, "or the path of a NAME.json")) << unknown.out;
+}
+
+TEST_F(TalkRuns, ValidateReadsAChatFormat) {
+  WriteBytes(work_ / "own.json", kOwnFormat);
+  const CommandResult good = Run("validate " + Out("own.json"));
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_TRUE(Has(good.out, "ok: a chat format 'own', without pictures among words")) << good.out;
+  WriteBytes(work_ / "own.json", R"({"$schema": "chat.schema.json", "head": 5, "tale": ""})");
+  const CommandResult bad = Run("validate " + Out("own.json"));
+  EXPECT_EQ(bad.code, 2) << bad.out;
+  EXPECT_TRUE(Has(bad.out, "head: expected a string, found 5") && Has(bad.out, "did you mean 'tail'"))
+      << bad.out;
+}
+
+// Three pictures of people's own, of other sizes than the model's.
+TEST_F(TalkRuns, ConversationsThatShowPicturesAreTrainedScoredAndResumed) {
+  json list = json::array();
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "picture" + std::to_string(i % 3) + ".png";
+    Picture picture(40 + i % 3, 30, static_cast<std::uint8_t>(100 * (i % 3)));
+    WriteBytes(work_ / name, EncodePng(picture));
+    list.push_back({{"id", i},
+                    {"image", name},
+                    {"conversations",
+                     {{{"from", "human"}, {"value", "<image>\nHow dark?"}},
+                      {{"from", "gpt"}, {"value", i % 3 == 0 ? "black" : "grey"}}}}});
+  }
+  WriteBytes(work_ / "shown.json", list.dump());
+  auto config = Config("chat", {{"options", {{"images", 1}}}}, {{"steps", 3}});
+  json run = json::parse(ReadBytes(config));
+  run["tasks"]["chat"]["options"]["data"] = "shown.json";
+  WriteBytes(config, run.dump());
+  const CommandResult trained =
+      Run("train " + config.string() + " --out " + Out("run") + " plan=true budget=1GiB");
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const json receipt = json::parse(ReadBytes(work_ / "run/receipt.json"));
+  EXPECT_EQ(receipt.at("under_estimates"), 0) << receipt.dump(2);
+  for (const std::string& verb :
+       {"resume " + Out("run") + " --steps 5", "eval " + Out("run") + " --rows 4"}) {
+    const CommandResult done = Run(verb);
+    EXPECT_EQ(done.code, 0) << verb << "\n" << done.out;
+  }
+  const CommandResult wrong = Run("validate " + config.string() + " tasks.chat.options.images=2");
+  EXPECT_EQ(wrong.code, 2) << wrong.out;
+  EXPECT_TRUE(Has(wrong.out, "shown.json:1: it shows 1 picture, and the option images is 2")) << wrong.out;
 }
 
 }  // namespace
