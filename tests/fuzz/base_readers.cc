@@ -23,6 +23,7 @@
 #include <medley/estimate/gpu.h>
 #include <medley/model/language_fields.h>
 #include <medley/model/lora_targets.h>
+#include <medley/model/tower_fields.h>
 #include <medley/plan/plan.h>
 #include <medley/plan/profile.h>
 #include <medley/plan/receipt.h>
@@ -33,6 +34,7 @@
 #include <medley/weights/model_config_file.h>
 #include <medley/weights/peft_config.h>
 #include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_tower.h>
 
 #include "core/plugin/elf_file.h"
 #include "core/plugin/rejection.h"
@@ -105,6 +107,16 @@ void ReadPublishedConfig(const std::string& bytes) {
   const PretrainedConfig same = ReadPretrainedConfig(Written("published/config.json", again).parent_path());
   if (FieldsOf(same.language) != FieldsOf(config.language) || same.architecture != config.architecture)
     std::abort();
+}
+
+void ReadPublishedTower(const std::string& bytes) {
+  ReadPretrainedTower(Written("tower/config.json", bytes).parent_path());
+}
+// Beside a good config.json.
+void ReadPreprocessor(const std::string& bytes) {
+  const fs::path file = Written("preparing/preprocessor_config.json", bytes);
+  Written("preparing/config.json", R"({"model_type": "clip_vision_model", "image_size": 224})");
+  FieldsOf(ReadPretrainedTower(file.parent_path()).tower);
 }
 
 // Its targets are held against names that a language has.
@@ -280,6 +292,8 @@ std::vector<Reader> Readers() {
                                  {"weight_log", true, ReadAWeightLog},
                                  {"model", true, ReadModel},
                                  {"pretrained", true, ReadPublishedConfig},
+                                 {"pretrained_tower", true, ReadPublishedTower},
+                                 {"preprocessor", true, ReadPreprocessor},
                                  {"overrides", true, ReadOverrides},
                                  {"manifest", true, ReadSealedManifest},
                                  {"seal", true, ReadSeal},

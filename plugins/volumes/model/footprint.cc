@@ -2,6 +2,7 @@
 #include <utility>
 
 #include <medley/model/blocks/footprint.h>
+#include <medley/model/blocks/tower_footprint.h>
 
 #include "model/volumes.h"
 
@@ -33,6 +34,20 @@ void Volumes::AddScanParts(std::vector<ForwardPart>& parts, const Patches& patch
                            .number_bytes = number_bytes,
                            .with_graph = shape.with_graph,
                            .on_gpu = shape.on_gpu}))
+      parts.push_back(std::move(part));
+  }
+  if (published_) {
+    medley::TowerTraining training;
+    published_->AddTo(training);
+    for (ForwardPart& part :
+         medley::LayersFootprint(published_config_, std::string(kSpec.tower.root),
+                                 {.rows = scans,
+                                 .positions = setting.tokens(),
+                                 .number_bytes = number_bytes,
+                                 .goes_wide = medley::FloatTypeOf(*this) == at::kHalf && !shape.on_gpu,
+                                 .with_graph = shape.with_graph,
+                                 .on_gpu = shape.on_gpu},
+                                 training))
       parts.push_back(std::move(part));
   }
   const std::int64_t statistics =

@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/model/language_fields.h>
+#include <medley/model/tower_fields.h>
 
 namespace medley_volumes {
 namespace {
@@ -61,8 +62,18 @@ std::int64_t VocabularyOf(const medley::ModelContext& context) {
 
 std::vector<medley::TransformerLayer> TowerOf(medley::ParameterSet& set, const ModelConfig& config) {
   std::vector<medley::TransformerLayer> layers;
+  if (medley::TowerLayersOf(config, "tower").any()) return layers;
   for (std::int64_t i = 0; i < config.Integer("tower.layers"); ++i)
     layers.emplace_back(set, "tower." + std::to_string(i), TowerSetting(config));
+  return layers;
+}
+
+// The layers of a published tower, where there are some.
+std::optional<medley::TowerLayers> PublishedOf(medley::ParameterSet& set, const medley::TowerConfig& config) {
+  if (!config.any()) return std::nullopt;
+  set.BeginBase("");
+  medley::TowerLayers layers(set, config, std::string(Volumes::kSpec.tower.root));
+  set.EndBase(/*last=*/false);
   return layers;
 }
 
@@ -93,6 +104,8 @@ Volumes::Volumes(const medley::ModelContext& context)
       volume_(set(), "patches.volume", VolumeSetting(context.config)),
       series_(set(), "patches.series", SeriesSetting(context.config)),
       tower_(TowerOf(set(), context.config)),
+      published_config_(medley::TowerLayersOf(context.config, "tower")),
+      published_(PublishedOf(set(), published_config_)),
       tower_norm_(set(), "tower_norm", tower_setting_.width),
       project_in_(set(), "projector.0", tower_setting_.width, language_config_.hidden, true),
       project_out_(set(), "projector.1", language_config_.hidden, language_config_.hidden, true,
@@ -109,6 +122,7 @@ at::Tensor Volumes::Encode(const Patches& patches, const at::Tensor& scans,
   for (std::size_t i = 0; i < tower_.size(); ++i)
     x = context.Layer("tower", static_cast<int>(i), x,
                       [layer = tower_[i]](const at::Tensor& in) { return layer(in); });
+  if (published_) x = (*published_)(std::move(x), context);
   return project_out_(at::gelu(project_in_(tower_norm_(x))));
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include <medley/model/blocks/language.h>
 #include <medley/model/blocks/language_spec.h>
 #include <medley/model/blocks/reply.h>
+#include <medley/model/blocks/tower.h>
+#include <medley/model/blocks/tower_spec.h>
 #include <medley/model/blocks/transformer_layer.h>
 #include <medley/model/parameter_model.h>
 
@@ -81,7 +84,9 @@ class Volumes final : public medley::ParameterModel {
         medley::SwitchField("language.tied", true, "The embedding table is the output projection, too"),
         medley::WordField("attention", {"fused", "eager"}, "eager keeps the weights of all layers")};
     for (const medley::ModelField& field : medley::kLanguageForms) spec.fields.Add(field);
+    for (const medley::ModelField& field : medley::kTowerLayerForms) spec.fields.Add(field);
     spec.pretrained = {.group = "language", .root = "language."};
+    spec.tower = {.group = "tower", .root = "vision_tower.", .layers_only = true};
     spec.rules = {{.field = "volume.size", .multiple_of = "volume.patch"},
                   {.field = "series.size", .multiple_of = "series.patch"},
                   {.field = "series.frames", .multiple_of = "series.step"},
@@ -165,6 +170,8 @@ class Volumes final : public medley::ParameterModel {
   medley::ReplyWords words_;
   Patches volume_, series_;
   std::vector<medley::TransformerLayer> tower_;
+  medley::TowerConfig published_config_;
+  std::optional<medley::TowerLayers> published_;  // in place of the tower's own layers
   medley::LayerNorm tower_norm_;
   medley::Linear project_in_, project_out_;
   medley::Language language_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <medley/base/error.h>
@@ -216,13 +217,28 @@ TEST(Volumes, FusedAndEagerAttentionAreOne) {
   EXPECT_LT(Furthest(LogitsOf(fused, rows), LogitsOf(eager, rows)), 1e-5);
 }
 
+// As a SigLIP's, in place of the model's own.
+TEST(Volumes, APublishedTowersLayersTakeTheOwnOnesPlace) {
+  const Made made(With(SmallValues(), {{"tower.kind", std::string("siglip")},
+                                       {"tower.activation", std::string("gelu_tanh")}}));
+  EXPECT_EQ(made.parameters("tower."), 0);
+  EXPECT_EQ(made.parameters("vision_tower.encoder.layers.0."), Made().parameters("tower.0."));
+  const std::vector<Conversation> rows = Rows(3, CompareRow);
+  std::vector<at::Tensor> alone;
+  for (const Conversation& row : rows) alone.push_back(LogitsOf(made, {row}));
+  EXPECT_LT(Furthest(LogitsOf(made, rows), at::cat(alone)), 1e-5);
+}
+
 TEST(Footprint, IsNeverBelowWhatAForwardTakesAndHardlyAbove) {
-  for (const auto& [attention, type] : {std::pair{"fused", at::kFloat},
-                                        {"eager", at::kFloat},
-                                        {"fused", at::kBFloat16},
-                                        {"eager", at::kBFloat16}}) {
+  for (const auto& [attention, type, kind] : {std::tuple{"fused", at::kFloat, "none"},
+                                              {"eager", at::kFloat, "none"},
+                                              {"fused", at::kFloat, "siglip"},
+                                              {"fused", at::kBFloat16, "none"},
+                                              {"eager", at::kBFloat16, "none"}}) {
     for (const bool series : {false, true}) {
-      const Made made({{"attention", std::string(attention)}, {"language.positions", 2048.0}});
+      const Made made({{"attention", std::string(attention)},
+                       {"language.positions", 2048.0},
+                       {"tower.kind", std::string(kind)}});
       made->To(at::kCPU, type);
       const Geometry geometry = made.geometry();
       const medley::Batch batch = made.BatchOf(Rows(4, [&](medley::Row& row) {
@@ -240,8 +256,8 @@ TEST(Footprint, IsNeverBelowWhatAForwardTakesAndHardlyAbove) {
                                          .with_graph = with_graph};
         for (const std::string& finding :
              medley::check::Footprint(*made, inputs, {"logits", "targets"}, shape, 1.06))
-          ADD_FAILURE() << finding << ", " << attention << ", " << type << (series ? ", series" : "")
-                        << (with_graph ? "" : ", no graph");
+          ADD_FAILURE() << finding << ", " << attention << ", " << kind << ", " << type
+                        << (series ? ", series" : "") << (with_graph ? "" : ", no graph");
       }
     }
   }
