@@ -5,13 +5,14 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/random.h>
+#include <medley/data/conversation_json.h>
 #include <medley/data/picture_file.h>
 #include <medley/data/resize_picture.h>
 #include <medley/eval/pictures.h>
@@ -27,8 +28,8 @@ constexpr std::int64_t kShownClasses = 5;
 at::Tensor ReadAt(const std::filesystem::path& file, const ImageGeometry& seen) {
   const Picture picture = ReadPicture(file);
   const std::int64_t size = seen.size;
-  if (picture.width == size && picture.height == size) return TensorOf(picture);
   if (seen.rule.resizes) return TensorOf(ResizePicture(picture, size, seen.rule));
+  if (picture.width == size && picture.height == size) return TensorOf(picture);
   throw InputError(DisplayPath(file) + " has " + std::to_string(picture.width) + " x " +
                    std::to_string(picture.height) + " pixels, this model looks at " + std::to_string(size) +
                    " x " + std::to_string(size) + "; resize the picture");
@@ -43,24 +44,19 @@ std::vector<std::string> PathsOf(const JsonItem& line) {
   return {};
 }
 
-// Items of contents that name a file, as ConversationReader has it; nothing where these are no turns.
-std::size_t FilesIn(const nlohmann::json& turns) {
-  std::size_t count = 0;
-  const auto names_file = [](const nlohmann::json& item) {
-    return item.is_object() &&
-           std::ranges::any_of(std::array{"image", "image_path", "path"}, [&](const char* key) {
-             return item.contains(key) && !item.at(key).is_null();
-           });
-  };
-  for (const nlohmann::json& turn : turns) {
-    if (!turn.is_object()) continue;
-    for (const char* key : {"content", "value"}) {
-      const auto items = turn.find(key);
-      if (items != turn.end() && items->is_array())
-        count += static_cast<std::size_t>(std::ranges::count_if(*items, names_file));
-    }
+// Items of contents that name a file; nothing where these are no turns, which their reader says.
+std::size_t FilesIn(const JsonItem& line, const char* key) try {
+  std::ptrdiff_t count = 0;
+  for (const JsonItem& turn : line.Objects(key)) {
+    const std::string content = ConversationReader::KeyOf(turn, {"content", "value"});
+    if (!turn.Has(content) || !turn.json().at(content).is_array()) continue;
+    count += std::ranges::count_if(turn.Objects(content), [](const JsonItem& item) {
+      return !ConversationReader::FileKeyOf(item).empty();
+    });
   }
-  return count;
+  return static_cast<std::size_t>(count);
+} catch (const InputError&) {
+  return 0;
 }
 
 Asked ToDeviceOf(Asked asked, at::Device device) {
@@ -204,7 +200,7 @@ Asked PlainAsker::Ask(const Questions& questions) const {
 std::size_t PictureCount(const JsonItem& line) {
   for (const char* key : {"messages", "turns", "conversations", "prompt"}) {
     if (!line.Has(key) || !line.json().at(key).is_array()) continue;
-    if (const std::size_t files = FilesIn(line.json().at(key)); files > 0) return files;
+    if (const std::size_t files = FilesIn(line, key); files > 0) return files;
   }
   for (const char* key : {"images", "image"}) {
     if (!line.Has(key)) continue;

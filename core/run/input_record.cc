@@ -187,8 +187,8 @@ ordered_json InputRecord(const RunConfig& config, const Registry& registry, cons
   };
   add(pretrained, "pretrained");
   add(tower, "pretrained_tower");
-  if (const fs::path file = tower / kPreprocessorFile; !tower.empty() && FileProblem(file).empty())
-    inputs["pretrained_preprocessor"] = InputAt(file);
+  const fs::path rule = tower.empty() ? fs::path() : RuleFileIn(tower);
+  if (!rule.empty() && FileProblem(rule).empty()) inputs["pretrained_preprocessor"] = InputAt(rule);
   return inputs;
 }
 

@@ -17,7 +17,7 @@ namespace medley {
 // what is in it. `pretrained`, the Hugging Face folder of the model ("": none), has two: "pretrained" is its
 // config.json, and "pretrained_weights" what its index and the headers of its weights say. So has `tower`,
 // the folder of its tower: "pretrained_tower" and "pretrained_tower_weights"; and where it has one,
-// "pretrained_preprocessor" is its preprocessor_config.json.
+// "pretrained_preprocessor" is its preprocessor_config.json, or its processor_config.json.
 nlohmann::ordered_json InputRecord(const RunConfig& config, const Registry& registry,
                                    const std::filesystem::path& pretrained = {},
                                    const std::filesystem::path& tower = {});

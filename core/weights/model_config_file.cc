@@ -223,13 +223,12 @@ void TakePretrainedTower(ConfigFile& file, const ModelInfo& info, KeysOf whose, 
       ReadPretrainedTower(config.pretrained_tower(), config.tower_ignored_keys(), whose);
   const std::string source = DisplayPath(config.pretrained_tower() / kPretrainedConfigFile);
   FolderValues folder(file, info, group, source, config);
-  FolderValues preparing(file, info, group, DisplayPath(config.pretrained_tower() / kPreprocessorFile),
-                         config);
+  FolderValues preparing(file, info, group, DisplayPath(config.pretrained_tower() / read.rule_file), config);
   for (const auto& [name, value] : FieldsOf(read.tower)) {
     const bool is_of_layers = std::ranges::find(kTowerLayerFields, name) != kTowerLayerFields.end();
     if (info.tower.layers_only && !is_of_layers) continue;
     const bool is_own = file.Find({group, name}) != nullptr;
-    if ((IsOfLlava(name) && !read.in_llava) || (IsOfRule(name) && !read.has_rule && is_own)) continue;
+    if ((IsOfLlava(name) && !read.in_llava) || (IsOfRule(name) && !read.has_rule() && is_own)) continue;
     (IsOfRule(name) ? preparing : folder).Take(std::string(group).append(".").append(name), value);
   }
   if (info.tower.layers_only) return;

@@ -140,8 +140,10 @@ class TowerReader {
     if (!at_.empty()) KeyReader(file_, {}, TwoTowersKeys(), ignored_, whose_);
     // As LLaVA takes the state of each.
     if (tower.kind == TowerKind::kClip) --tower.layers;
-    if (tower.layers < 1)
-      file_.FailAt({"num_hidden_layers"}, "expected 2 or more: the last one is left out, as LLaVA does it");
+    if (tower.layers >= 1) return;
+    TowerPath layers = at_;
+    layers.emplace_back("num_hidden_layers");
+    file_.FailAt(layers, "expected 2 or more: the last one is left out, as LLaVA does it");
   }
 
   void ReadLlava(TowerConfig& tower) {
@@ -284,27 +286,34 @@ bool IsInTowerFolder(const std::filesystem::path& file) {
   return TypeOf(file) != std::filesystem::file_type::not_found;
 }
 
-// Whether there was any.
-bool ReadPreprocessor(const std::filesystem::path& directory, const std::vector<std::string>& ignored,
-                      KeysOf whose, Diagnostics& diagnostics, TowerConfig& tower) {
+// The name of the file that was there; "": none was.
+std::string ReadPreprocessor(const std::filesystem::path& directory, const std::vector<std::string>& ignored,
+                             KeysOf whose, Diagnostics& diagnostics, TowerConfig& tower) {
   for (const auto& [name, at] :
        {std::pair(kPreprocessorFile, TowerPath{}), std::pair(kProcessorFile, TowerPath{kProcessor})}) {
     if (!IsInTowerFolder(directory / name)) continue;
     ConfigFile file(directory / name, diagnostics);
     const JsonNode* object = file.root() == nullptr ? nullptr : file.Find(at);
-    if (file.root() == nullptr) return true;  // reported
+    if (file.root() == nullptr) return name;  // reported
     if (object == nullptr && !at.empty()) continue;
     if (!object->IsObject()) {
       file.Fail(object->at, "", "expected an object, found " + Describe(*object));
-      return true;
+      return name;
     }
     PreprocessorReader(file, at, ignored, whose).Read(tower);
-    return true;
+    return name;
   }
-  return false;
+  return "";
 }
 
 }  // namespace
+
+std::filesystem::path RuleFileIn(const std::filesystem::path& directory) {
+  for (const char* name : {kPreprocessorFile, kProcessorFile}) {
+    if (IsInTowerFolder(directory / name)) return directory / name;
+  }
+  return {};
+}
 
 PretrainedTower ReadPretrainedTower(const std::filesystem::path& directory,
                                     const std::vector<std::string>& ignored_keys, KeysOf whose) {
@@ -317,7 +326,7 @@ PretrainedTower ReadPretrainedTower(const std::filesystem::path& directory,
   const TowerClass* of = reader.Find();
   diagnostics.Throw();  // alone: the keys of another one say nothing
   PretrainedTower read{.tower = reader.Read(*of), .in_llava = reader.in_llava()};
-  read.has_rule = ReadPreprocessor(directory, ignored_keys, whose, diagnostics, read.tower);
+  read.rule_file = ReadPreprocessor(directory, ignored_keys, whose, diagnostics, read.tower);
   diagnostics.Throw();
   return read;
 }

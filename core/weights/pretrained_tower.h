@@ -16,9 +16,13 @@ inline constexpr const char* kPreprocessorFile = "preprocessor_config.json";
 struct PretrainedTower {
   TowerConfig tower;      // its layers are those that run
   bool in_llava = false;  // a projector is in the folder, and a token stands for a picture
-  // Whether the folder says how pictures are prepared; where it does not, it is as its class does by default.
-  bool has_rule = false;
+  // The file that says how pictures are prepared; "": it is as the tower's class does by default.
+  std::string rule_file{};
+
+  bool has_rule() const { return !rule_file.empty(); }
 };
+// That file of a folder; "" where it has neither.
+std::filesystem::path RuleFileIn(const std::filesystem::path& directory);
 
 // Reads DIR/config.json of a LLaVA, of a CLIP or a SigLIP whole, or of the vision tower of one, and
 // DIR/preprocessor_config.json (or the image_processor of processor_config.json). What runs is what LLaVA

@@ -122,7 +122,8 @@ void PretrainedWeights::Take(const std::vector<Parameter>& parameters, Problems&
                : "") +
           (name == kHead ? "; \"allow_missing\": [\"lm_head.*\"] begins it anew, as transformers "
                            "does of a folder without"
-                         : ""));
+                         : "") +
+          Where(*source.files));
     }
   }
 }
@@ -135,7 +136,7 @@ void PretrainedWeights::Compare(const Parameter& parameter, const Source& source
   if (IsTokenTable(name)) expected.front() = setting_.rows;
   if (found.shape != expected || !IsWeightType(found.type)) {
     problems.push_back(name + ": expected " + TypeAndShape(at::kFloat, expected) + " (or BF16, F16), found " +
-                       TypeAndShape(found.type, found.shape));
+                       TypeAndShape(found.type, found.shape) + Where(*source.files));
     return;
   }
   given_.insert(parameter.name);
@@ -168,7 +169,7 @@ void PretrainedWeights::CheckRest(Problems& problems) {
                   "name leaves it aside";
     if (!problem.empty())
       problems.push_back(CutText(place.name, 256) + ": " + problem + " (" +
-                         place.file->path().filename().string() + ")");
+                         place.file->path().filename().string() + ")" + Where(files));
   };
   for (const PretrainedFiles& files : folders_) {
     for (const auto& [name, place] : files.tensors()) check(files, name, place);
@@ -245,6 +246,11 @@ void PretrainedWeights::FillNewRows(const at::Tensor& table, const Tokens& token
                     (sum / std::max(1.0, static_cast<double>(known.size())))
                         .to(table.scalar_type())
                         .expand({static_cast<std::int64_t>(added.size()), table.size(1)}));
+}
+
+std::string PretrainedWeights::Where(const PretrainedFiles& files) const {
+  const bool is_other = files_ != nullptr && &files == tower_files_ && tower_files_ != files_;
+  return is_other ? "; in " + DisplayPath(setting_.tower.directory) : "";
 }
 
 std::string PretrainedWeights::FolderWords() const {

@@ -80,6 +80,8 @@ class PretrainedWeights {
   bool IsOfOtherPart(const PretrainedFiles& files, const std::string& name) const;
   std::string HeadProblem() const;
   std::string FolderWords() const;
+  // "; in FOLDER" of a tower's own, where there is another one, which all problems stand under.
+  std::string Where(const PretrainedFiles& files) const;
   void FillNewRows(const at::Tensor& table, const Tokens& tokens) const;
 
   Setting setting_;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <array>
@@ -102,6 +103,23 @@ TEST(Generate, ATextThatCouldNotGrowToItsEndIsRefused) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("4096"), std::string::npos) << error.what();
   }
+}
+
+// The longer prompt and the longer reply together have none.
+TEST(Generate, EachRowNeedsRoomForItsOwnReply) {
+  const Agent agent = test::SmallAgent();
+  test::Example example = test::RandomExample(2, 0, 20, 29);
+  example.lengths = at::tensor(std::vector<std::int64_t>{20, 8}, at::kLong);
+  const std::int64_t first = Agent::kLongestText - 20, second = Agent::kLongestText - 8;
+  GenerateOptions options{.max_new_tokens = second,
+                          .most = {first, second},
+                          .on_token = [steps = 0](const Generated&) mutable { return ++steps < 7; }};
+  const Generated both = Generate(agent, Prompt(example), options);
+  test::Example alone = example.Rows(1, 1);
+  alone.tokens = alone.tokens.narrow(1, 0, 8);
+  EXPECT_EQ(Generate(agent, Prompt(alone), {.max_new_tokens = 7}).tokens[0], both.tokens[1]);
+  options.most = {first + 1, 1};
+  EXPECT_THROW(Generate(agent, Prompt(example), options), InputError);
 }
 
 TEST(Generate, MorePicturesThanItSeesAreRefused) {

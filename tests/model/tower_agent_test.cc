@@ -177,6 +177,13 @@ TEST(TowerAgent, RefusesARowWithOtherNumbersOfTokensAndPictures) {
       words.find("'tokens' has 1 tokens for pictures (tower.image_token, 134) in row 1, and there are 2"),
       std::string::npos)
       << words;
+  ModelInputs prompt = example.Inputs();
+  std::erase_if(prompt, [](const ModelInput& input) { return input.name == "supervised"; });
+  EXPECT_NE(test::MessageOf<InputError>([&] {
+              ForwardContext context;
+              agent.Generate(prompt, {}, context);
+            }).find("has 1 tokens for pictures"),
+            std::string::npos);
 }
 
 // From the kept keys and values and without, pictures among the words of one row and in front of another.

@@ -176,5 +176,22 @@ TEST(TowerFootprint, WithoutAGraphIsNeverBelowThePeak) {
   });
 }
 
+// Keys and values of pictures among the words, too, wait for the tokens to come.
+TEST(TowerFootprint, OfAReplyHoldsThePicturesPositions) {
+  const AgentConfig config = ConfigOf({TowerKind::kSiglip, Activation::kTanhGelu, Trained::kAll});
+  const Agent agent(config, test::LetterTokenizer(), /*seed=*/7);
+  const auto held = [&](std::int64_t images, std::int64_t cached) {
+    AgentShape shape{.rows = 2, .images = images, .text_width = 10, .with_graph = false};
+    shape.cached = cached;
+    std::int64_t bytes = 0;
+    for (const ForwardPart& part : agent.Footprint(test::ForwardOf(shape))) bytes += part.kept;
+    return bytes;
+  };
+  const std::int64_t a_position =
+      2 * 2 * config.language.kv_heads * config.language.head_dim * config.language.layers * std::int64_t{4};
+  for (const std::int64_t images : {0, 2})
+    EXPECT_EQ(held(images, 30) - held(images, 0), (30 + agent.PrefixLength(images)) * a_position) << images;
+}
+
 }  // namespace
 }  // namespace medley

@@ -43,11 +43,18 @@ def export_mlp(medley, authors, out):
                                               "plugin_path": [str(authors)], "tasks": {"spring_class": {"rows": 4}}}))
     run(medley, "train", out / "mlp.json", "--out", out / "mlp/run", "--plugin-path", authors)
     run(medley, "export", out / "mlp/run", "--out", out / "mlp/exported", "--plugin-path", authors)
-    opened(out / "mlp/exported")
+    module = opened(out / "mlp/exported")
+    for name, number in (("nan", b"\0\0\xc0\x7f"), ("huge", b"\0\0\x80\x7e")):
+        broken = shutil.copytree(out / "mlp/exported", out / f"mlp/{name}")
+        data = (broken / "model.safetensors").read_bytes()
+        begin = 8 + int.from_bytes(data[:8], "little")  # of the first layer
+        (broken / "model.safetensors").write_bytes(data[:begin] + number + data[begin + 4:])
+        if module["check"](broken) != 1:
+            sys.exit(f"{broken}: a weight that is another one is not seen")
 
 
 def main(medley, plugins, configs, authors, out):
-    configs, out = pathlib.Path(configs), pathlib.Path(out)
+    configs, out = pathlib.Path(configs).resolve(), pathlib.Path(out).resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     for name, (file, changes) in MODELS.items():
@@ -71,7 +78,7 @@ def main(medley, plugins, configs, authors, out):
             sys.exit(f"{exported}: {len(labels)} labels and {len(rows['in.poses'])} rows")
         broken = shutil.copytree(exported, out / "broken")
         data = bytearray((broken / "model.safetensors").read_bytes())
-        data[-3] ^= 0x40
+        data[8 + int.from_bytes(data[:8], "little") + 3] ^= 0x40  # of the class token; at the end stand places that no clip has
         (broken / "model.safetensors").write_bytes(data)
         if module["check"](broken) != 1:
             sys.exit("a damaged weight is not seen")

@@ -80,8 +80,14 @@ def main():
     run(arguments.write_logits, language_of(exported, out / "language"), CORPUS, expected)
     in_process.run("open_export.py", exported, expected, "--text")
     # The same with pictures, in plain torch.
-    if runpy.run_path(str(exported / "model.py"), run_name="opened")["check"](exported) != 0:
+    module = runpy.run_path(str(exported / "model.py"), run_name="opened")
+    if module["check"](exported) != 0:
         sys.exit(f"{exported}: model.py gives something else than medley")
+    broken = shutil.copytree(exported, out / "broken")
+    images = (broken / "medley_image.safetensors").read_bytes()
+    (broken / "medley_image.safetensors").write_bytes(images[:-4] + b"\0\0\xc0\x7f")  # a NaN
+    if module["check"](broken) != 1:
+        sys.exit(f"{broken}: a weight that is no number is not seen")
     if arguments.adapters:
         run(arguments.medley, "export", trained, "--adapter", "--out", out / "adapter")
         in_process.run("open_adapter.py", base, out / "adapter", expected, "--dtype", "bf16")

@@ -49,7 +49,7 @@ def export(medley, out):
     run(sys.executable, HERE / "make_folder.py", out / "base", SOURCE / "configs/texts/corpus.txt", "--vocabulary", "600", "--dtype", "fp32")
     stack = {"layers": 1, "heads": 4, "ffn": 64}
     (out / "model.json").write_text(json.dumps({"kind": "agent", "language": {"pretrained": str(out / "base")},
-                                                "image": {"size": 32, "patch": 16}, "encoder": stack, "decoder": stack}))
+                                                "image": {"size": 128, "patch": 32}, "encoder": stack, "decoder": stack}))
     (out / "weights.json").write_text(json.dumps({"weights": {"control": 1}}))
     (out / "run.json").write_text(json.dumps({
         "model": "model.json", "tokenizer": str(out / "base/tokenizer.json"), "weights": "weights.json", "steps": 2, "threads": 1,

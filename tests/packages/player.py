@@ -20,7 +20,7 @@ from transformers.models.qwen3.modeling_qwen3 import apply_rotary_pos_emb
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = SOURCE / "configs/texts/corpus.txt"
-SIZE, PATCH, HEADS, FFN, LAYERS = 32, 8, 4, 48, (2, 3)
+SIZE, PATCH, HEADS, FFN, LAYERS = 128, 32, 4, 48, (2, 3)
 
 
 def run(*command):

@@ -96,8 +96,8 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(SizeSpec()), 2u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j] = PassSpec();
-    EXPECT_EQ(FieldsOf(PassSpec()), 10u);
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k] = PassSpec();
+    EXPECT_EQ(FieldsOf(PassSpec()), 11u);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f] = TermSpec();
@@ -152,8 +152,12 @@ TEST(SpecJson, EveryMemberOfASpecIsInItsList) {
     EXPECT_EQ(FieldsOf(PretrainedGroup()), 2u);
   }
   {
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = ModelSpec();
-    EXPECT_EQ(FieldsOf(ModelSpec()), 13u);
+    [[maybe_unused]] const auto& [a, b, c, d] = TowerGroup();
+    EXPECT_EQ(FieldsOf(TowerGroup()), 4u);
+  }
+  {
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = ModelSpec();
+    EXPECT_EQ(FieldsOf(ModelSpec()), 14u);
   }
 }
 

@@ -298,6 +298,10 @@ TEST(JsonOutput, ValidateFollowsItsSchema) {
   outputs.Of("validate " + kConfigFolder + "models/agent-tiny.json", 0);
   EXPECT_GT(outputs.Of("validate " + kConfigFolder + "gpus/rtx-3090.json", 0).at("gpu").at("usable"),
             1LL << 34);
+  const std::string format = (scratch / "format.json").string();
+  WriteText(format, R"({"head": "Q:", "to_assistant": "<eos>A:", "to_user": "<eos>Q:", "tail": "<eos>", )"
+                    R"("generation": "<eos>A:", "end": "<eos>"})");
+  EXPECT_EQ(outputs.Of("validate " + format, 0).at("chat").at("end"), "<eos>");
 
   const json mistakes = outputs.Of("validate " + bad, 2).at("mistakes");
   ASSERT_EQ(mistakes.size(), 2U);

@@ -73,6 +73,12 @@ TEST_F(LlavaRun, TrainsOnSomebodysPicturesBesideTheGameAndComesOutAsAFolder) {
   const std::string layer = "encoder.layers.1.mlp.fc1.weight", map = "multi_modal_projector.linear_1.weight";
   EXPECT_TRUE(now.at("vision_tower." + layer).equal(begun.at("vision_tower.vision_model." + layer)));
   EXPECT_FALSE(now.at(map).equal(begun.at(map)));
+  bool has_moments = false;
+  for (const auto& [name, moments] : ReadSafetensors(ListCheckpoints(run).at(0).path / "optim.safetensors")) {
+    EXPECT_FALSE(Has(name, "vision_tower.")) << name;
+    has_moments = has_moments || Has(name, map);
+  }
+  EXPECT_TRUE(has_moments);
 
   const std::string picture = MEDLEY_SOURCE_DIR "/configs/texts/pictures/00-disc.png";
   for (const std::string& then :
@@ -115,6 +121,37 @@ TEST_F(LlavaRun, AdaptersOfTheTowerAreTrainedAndMergedWhereItComesOut) {
   const auto merged = ReadSafetensors(scratch_ / "out/model.safetensors");
   const std::string fc1 = "vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight";
   EXPECT_FALSE(merged.at(fc1).equal(ReadSafetensors(folder_.path() / "model.safetensors").at(fc1)));
+}
+
+// Trained values have masters in float.
+TEST_F(LlavaRun, ARestingTowerIsInHalfType) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult trained = Do("train", "dtype=bf16 steps=1 --out " + run.string());
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  const auto now = Newest(run);
+  EXPECT_EQ(now.at("vision_tower.encoder.layers.0.mlp.fc1.weight").scalar_type(), at::kBFloat16);
+  EXPECT_EQ(now.at("multi_modal_projector.linear_1.weight").scalar_type(), at::kFloat);
+}
+
+TEST_F(LlavaRun, APlanIsNeverBelowWhatItsStepsTake) {
+  const fs::path run = scratch_ / "run";
+  const CommandResult trained = Do("train", "plan=true budget=64MiB --out " + run.string());
+  ASSERT_EQ(trained.code, 0) << trained.out;
+  EXPECT_EQ(ordered_json::parse(ReadText(run / "receipt.json")).at("under_estimates"), 0);
+  const CommandResult checked = Do("estimate", "--memory 4GiB --check");
+  EXPECT_EQ(checked.code, 0) << checked.out;
+}
+
+TEST_F(LlavaRun, InspectShowsItsTowerAndWhetherItFits) {
+  const std::string line = Medley() + "inspect " + folder_.path().string();
+  const CommandResult shown = Shell(line + " 2>&1");
+  EXPECT_EQ(shown.code, 0) << shown.out;
+  EXPECT_TRUE(Has(shown.out, "tower (siglip): width 12, 2 layers that run")) << shown.out;
+  EXPECT_TRUE(Has(shown.out, "Qwen2ForCausalLM")) << shown.out;
+  const std::string alone = MEDLEY_SOURCE_DIR "/tests/weights/tower_cases/clip-whole-rest-of-pixels";
+  const CommandResult clip = Shell(Medley() + "inspect " + alone + " 2>&1");
+  EXPECT_EQ(clip.code, 0) << clip.out;
+  EXPECT_TRUE(Has(clip.out, "tower (clip): width 20, 2 layers that run")) << clip.out;
 }
 
 TEST_F(LlavaRun, AFolderThatDoesNotFitEndsItWithWords) {

@@ -112,6 +112,13 @@ class PthToSafetensors(unittest.TestCase):
         self.assertEqual(read["steps"], ("I64", [2], struct.pack("<2q", 7, 8)))
         self.assertEqual(read["none"], ("F32", [0, 4], b""))
 
+    def test_nothing_is_written_over(self):
+        self.write(pickled(self.tensors))
+        self.out.write_text("mine")
+        done = self.tool()
+        self.assertEqual((done.returncode, self.out.read_text()), (2, "mine"))
+        self.assertIn("is there already; give another file", done.stderr)
+
     def test_an_ordered_dictionary_and_parameters_are_read(self):
         items = Call(Global("collections", "OrderedDict"), [["w", Call(Global("torch._utils", "_rebuild_parameter"), self.tensors["weight"],
                                                                        True, Call(Global("collections", "OrderedDict")))]])
@@ -158,6 +165,11 @@ class PthToSafetensors(unittest.TestCase):
         self.refused("holds a list, expected a dictionary of tensors by name")
         self.write(pickled({}))
         self.refused("holds no tensors")
+        self.write(pickled(self.tensors))
+        data = bytearray(self.pth.read_bytes())
+        data[data.index(self.records["0"]) + 5] ^= 1
+        self.pth.write_bytes(data)
+        self.refused("its record model/data/0 is damaged: Bad CRC-32")
         del self.records["1"]
         self.write(pickled(self.tensors))
         self.refused("lacks its record model/data/1; it is damaged")
@@ -194,7 +206,7 @@ class PthToSafetensors(unittest.TestCase):
                    "img_dec.linear_layer.1.weight": one, "img_dec.linear_layer.2.linear_project.bias": one, "img_enc.post_norm.weight": one}
         done = self.player(tensors, "--base", self.base())
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("left aside: layer_scale_factors, img_enc.pe.pe, qwen_model.lm_head.weight, which is the embedding", done.stderr)
+        self.assertIn("left aside: layer_scale_factors (not 1: the norms behind take them out again, but for their epsilon), img_enc.pe.pe, qwen_model.lm_head.weight, which is the embedding", done.stderr)
         made = self.folder / "made"
         self.assertEqual(sorted(path.name for path in made.iterdir()), ["config.json", "medley_image.safetensors", "model.safetensors"])
         self.assertEqual(list(self.read(made / "model.safetensors")), ["model.embed_tokens.weight"])
@@ -223,6 +235,13 @@ class PthToSafetensors(unittest.TestCase):
         self.assertEqual(list(self.read(self.folder / "made/adapter_model.safetensors")),
                          ["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
                           "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"])
+
+    def test_a_number_where_rows_are_expected_is_refused(self):
+        tensors = {"qwen_model.model.norm.weight": self.tensors["last"],
+                   "img_dec.decoder.layers.0.multihead_attn.in_proj_bias": tensor("Float", "0", 6, 0, [], [])}
+        done = self.player(tensors, "--base", self.base())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("in_proj_bias' has no rows, expected queries, keys and values", done.stderr)
 
     def test_what_is_no_player_is_refused(self):
         done = self.player({"qwen_model.model.norm.weight": self.tensors["last"], "img_enc.other.weight": self.tensors["last"]}, "--base",

@@ -5,6 +5,7 @@
 #include <medley/model/blocks/language.h>
 #include <medley/model/blocks/tower.h>
 #include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_files.h>
 #include <medley/weights/pretrained_tower.h>
 #include <medley/weights/pretrained_writer.h>
 
@@ -21,7 +22,8 @@ namespace medley::test {
 class LlavaFolder {
  public:
   explicit LlavaFolder(std::int64_t vocabulary, std::int64_t image_token, std::int64_t size = 128) {
-    PretrainedConfig text{.architecture = "Qwen2ForCausalLM", .positions = 512};
+    PretrainedConfig text;
+    text.architecture = "Qwen2ForCausalLM", text.positions = 512;
     text.language = {.hidden = 16,
                      .layers = 2,
                      .heads = 4,

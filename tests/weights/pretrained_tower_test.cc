@@ -67,7 +67,7 @@ std::string RefusalOf(const fs::path& folder) {
 TEST(PretrainedTower, SaysWhatLlavaTakes) {
   const PretrainedTower llava = ReadPretrainedTower(TowerCaseFolder("llava-clip-tied"));
   EXPECT_TRUE(llava.in_llava);
-  EXPECT_TRUE(llava.has_rule);
+  EXPECT_TRUE(llava.has_rule());
   EXPECT_EQ(llava.tower.kind, TowerKind::kClip);
   EXPECT_EQ(llava.tower.layers, 2);  // -2 of three
   EXPECT_EQ(llava.tower.image_token, 137);
@@ -78,7 +78,7 @@ TEST(PretrainedTower, SaysWhatLlavaTakes) {
 
   const PretrainedTower siglip = ReadPretrainedTower(TowerCaseFolder("siglip-tanh"));
   EXPECT_FALSE(siglip.in_llava);
-  EXPECT_FALSE(siglip.has_rule);
+  EXPECT_FALSE(siglip.has_rule());
   EXPECT_EQ(siglip.tower.layers, 2);
   EXPECT_EQ(siglip.tower.rule.shortest_edge, 0);
   EXPECT_EQ(siglip.tower.epsilon, 1e-6);
@@ -240,6 +240,16 @@ TEST(PretrainedTower, ATowerAndALanguageMayComeFromTwoFolders) {
   EXPECT_TRUE(given.contains("vision_tower.pre_layrnorm.weight"));
   EXPECT_TRUE(given.contains("model.layers.1.mlp.up_proj.weight"));
   EXPECT_FALSE(given.contains("multi_modal_projector.linear_1.weight"));
+
+  const CopiedFolder spoilt("clip-whole-rest-of-pixels");
+  auto tensors = spoilt.Tensors();
+  tensors.erase("vision_model.pre_layrnorm.bias");
+  spoilt.Write(tensors);
+  file["tower"]["pretrained"] = spoilt.path().string();
+  const std::string refused = test::MessageOf<InputError>([&] { test::PublishedAgent{file}; });
+  EXPECT_TRUE(Has(refused,
+                  "vision_tower.pre_layrnorm.bias: missing; expected F32 [20]; in " + spoilt.path().string()))
+      << refused;
 }
 
 // Of a model that cuts what it sees in its own way.

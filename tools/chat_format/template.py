@@ -107,7 +107,8 @@ def _source(folder, config):
         return file.read_text(encoding="utf-8")
     file = folder / "chat_template.json"
     if file.exists():
-        return _named(_read(file).get("chat_template"), file)
+        saved = _read(file)
+        return _named(saved.get("chat_template") if isinstance(saved, dict) else saved, file)
     if config.get("chat_template") is None:
         raise Wrong(f"{folder} has no chat template: expected chat_template.jinja, or chat_template in chat_template.json or "
                     "tokenizer_config.json")
@@ -141,9 +142,13 @@ class Folder:
     def _specials(folder, config):
         file = folder / "tokenizer.json"
         if file.exists():
-            added = _read(file).get("added_tokens") or []
+            saved = _read(file)
+            added = (saved.get("added_tokens") or []) if isinstance(saved, dict) else None
         elif "added_tokens_decoder" in config:
-            added = list(config["added_tokens_decoder"].values())
+            file, added = folder / "tokenizer_config.json", config["added_tokens_decoder"]
+            added = list(added.values()) if isinstance(added, dict) else None
         else:
             return None
+        if not isinstance(added, list) or any(not isinstance(token, dict) or not isinstance(token.get("content"), str) for token in added):
+            raise Wrong(f"{file}: expected added tokens, each with its content")
         return [token["content"] for token in added if token.get("special")]

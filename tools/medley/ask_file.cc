@@ -130,7 +130,7 @@ int AskFile(const fs::path& from, const Chosen& chosen, const AskSetting& settin
       console.Status(std::to_string(replies.size()) + " of " + std::to_string(all) + " answered");
       return !InterruptAsked();
     });
-  } catch (const Error&) {
+  } catch (...) {
     finish();  // hours may be in them
     throw;
   }

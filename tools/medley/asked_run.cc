@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -83,6 +84,33 @@ std::string WhyNobody(const Run& run, const Wanted& wanted, const Askable& askab
          (askable.broken.empty() ? "" : ". These could not be made:" + askable.broken);
 }
 
+// Words alone are a text; else a list of pieces of them and of files.
+nlohmann::json ContentOf(const Said& turn) {
+  if (turn.files.empty()) return turn.text;
+  constexpr std::string_view kMark = "<image>";
+  std::vector<std::string> pieces{""};  // between marks
+  std::string_view rest = turn.text;
+  for (std::size_t at; (at = rest.find(kMark)) != std::string_view::npos;) {
+    pieces.back() = rest.substr(0, at);
+    rest.remove_prefix(at + kMark.size());
+    if (rest.starts_with('\n')) rest.remove_prefix(1);
+    pieces.emplace_back();
+  }
+  pieces.back() = rest;
+  const std::size_t marks = pieces.size() - 1;
+  if (marks > 0 && marks != turn.files.size())
+    throw InputError("the words hold " + std::to_string(marks) + " <image>, and " +
+                     std::to_string(turn.files.size()) +
+                     " file(s) are shown; expected one for each, or none");
+  if (marks == 0) pieces.insert(pieces.begin(), turn.files.size(), "");
+  nlohmann::json content = nlohmann::json::array();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!pieces[i].empty()) content.push_back({{"text", pieces[i]}});
+    if (i < turn.files.size()) content.push_back({{"image", turn.files[i]}});
+  }
+  return content;
+}
+
 }  // namespace
 
 Chosen ChooseAsked(const Run& run, const Wanted& wanted) {
@@ -117,7 +145,8 @@ JsonItem LineOf(const HandQuestion& question, const Chosen& chosen) {
   if (chosen.form.talks) {
     line["messages"] = nlohmann::json::array();
     for (const Said& turn : question.turns)
-      line["messages"].push_back({{"role", turn.role}, {"content", turn.text}});
+      line["messages"].push_back({{"role", turn.role}, {"content", ContentOf(turn)}});
+    return {std::move(line), "the question"};
   } else {
     line["prompt"] = question.turns.back().text;
   }

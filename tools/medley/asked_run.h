@@ -23,7 +23,7 @@ struct Chosen {
 
 // What is asked for.
 struct Wanted {
-  std::string task{};  // by name; "": the only one of the run that fits the rest, or the model as it is
+  std::string task{};     // by name; "": the only one of the run that fits the rest, or the model as it is
   bool is_plain = false;  // the model as it is, whatever fits
   bool shows_files = false, converses = false, is_from_file = false;
 };
@@ -33,6 +33,9 @@ Chosen ChooseAsked(const Run& run, const Wanted& wanted);
 // A question by hand.
 struct Said {
   std::string role, text;
+  // Absolute, in the order in which they are shown: in front of the words, or each where these hold a literal
+  // <image>, with which a line end behind it goes.
+  std::vector<std::string> files{};
 };
 struct HandQuestion {
   std::vector<Said> turns{};         // a user's last; where there are no conversations that one alone

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <string_view>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -18,16 +17,6 @@
 
 namespace medley {
 namespace {
-
-constexpr std::string_view kImageMark = "<image>";
-
-std::size_t MarksIn(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(kImageMark); at != std::string_view::npos;
-       at = text.find(kImageMark, at + kImageMark.size()))
-    ++count;
-  return count;
-}
 
 std::string Trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
@@ -76,7 +65,7 @@ class Conversing {
     if (line.empty()) return true;
     if (line == "/quit") return false;
     if (line == "/clear") {
-      turns_.clear(), shown_.clear(), waiting_.clear();
+      turns_.clear(), waiting_.clear();
     } else if (line == "/image" || line.starts_with("/image ")) {
       Show(Trimmed(line.substr(std::string("/image").size())));
     } else if (line.starts_with('/')) {
@@ -97,23 +86,16 @@ class Conversing {
     waiting_.push_back(std::filesystem::absolute(file).string());
   }
 
-  // What is shown with a turn stands in front of its words, where these do not say where.
+  // Where it cannot be answered it was not said, and what waited to be shown with it is forgotten.
   void Answer(const std::string& line) {
-    std::string text = line;
-    if (MarksIn(line) == 0) {
-      for (std::size_t i = 0; i < waiting_.size(); ++i) text.insert(0, kImageMark);
-    }
     HandQuestion question;
     if (!system_.empty()) question.turns.push_back({"system", system_});
     question.turns.insert(question.turns.end(), turns_.begin(), turns_.end());
-    question.turns.push_back({"user", text});
-    question.files = shown_;
-    question.files.insert(question.files.end(), waiting_.begin(), waiting_.end());
+    const Said asked{"user", line, std::exchange(waiting_, {})};
+    question.turns.push_back(asked);
     const Reply reply = ReplyTo(question);
-    turns_.push_back({"user", text});
+    turns_.push_back(asked);
     turns_.push_back({"assistant", reply.text});
-    shown_ = std::move(question.files);
-    waiting_.clear();
     ++answers_;
   }
 
@@ -141,7 +123,7 @@ class Conversing {
   std::string system_;
   Console& console_;
   std::vector<Said> turns_;
-  std::vector<std::string> shown_, waiting_;  // files of these turns, and of the next
+  std::vector<std::string> waiting_;  // files of the next turn
   bool on_terminal_;
   std::uint64_t answers_ = 0;
 };

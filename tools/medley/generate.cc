@@ -63,7 +63,8 @@ void AddOptions(CLI::App& app, Asking& asking) {
          "what is shown with it, again for each: a PNG or JPEG picture of the model's size, or a scan or "
          "clip that the task takes. A literal <image> in a conversation's words says where it stands")
       ->allow_extra_args(false);
-  app.add_option("--row", asking.row, "which one of a file of many, from 0")->check(WholeNumber(0, 1 << 30));
+  CLI::Option* const row = app.add_option("--row", asking.row, "which one of a file of many, from 0")
+                               ->check(WholeNumber(0, 1 << 30));
   CLI::Option* const chat =
       app.add_flag("--chat", asking.chats, "hold a conversation, a line a turn: /image FILE, /clear, /quit")
           ->excludes(prompt)
@@ -84,17 +85,19 @@ void AddOptions(CLI::App& app, Asking& asking) {
                  "most tokens of a reply (default: what a row of the task has room for, 256 at most; of the "
                  "model as it is 16)")
       ->check(WholeNumber(1, 1 << 20));
-  app.add_option("--temperature", asking.temperature,
-                 "above 0: tokens are drawn, the likelier the lower it is; 0: each is the likeliest")
-      ->check(CLI::Range(0.0, 100.0))
+  app.add_option(
+         "--temperature", asking.temperature,
+         "above 0, from 0.001 on: tokens are drawn, the likelier the lower it is; 0: each is the likeliest")
       ->capture_default_str();
   app.add_option("--top-p", asking.top_p,
                  "draw one of the likeliest tokens alone, as few as have this much of the probability")
-      ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
   app.add_option("--seed", asking.seed, "of what is drawn; a line of --from has its own by its number")
       ->capture_default_str();
-  AddJson(app, asking.as_json)->excludes(chat);
+  AddJson(app, asking.as_json)
+      ->excludes(chat)
+      ->description("as a JSON object on stdout; with --from each line gets \"reply_details\" too");
+  row->excludes(chat)->excludes(from);
   AddDevice(app, asking.device);
   AddRawWeights(app, asking.raw);
   AddPlugins(app, asking.plugins);
@@ -109,6 +112,10 @@ void CheckFiles(Asking& asking) {
   if (asking.out.is_named()) asking.out.Check();
   if (has_file && !asking.images.empty())
     throw InputError("--image: with --from each line names its own; leave it out");
+  constexpr double kLeast = 1e-3;  // below, numbers overflow
+  if (!(asking.temperature == 0 || (asking.temperature >= kLeast && asking.temperature <= 100)))
+    throw InputError("--temperature: expected 0, or 0.001 to 100");
+  if (!(asking.top_p > 0 && asking.top_p <= 1)) throw InputError("--top-p: expected more than 0, at most 1");
   if (asking.temperature <= 0 && asking.top_p < 1)
     throw InputError("--top-p: nothing is drawn where the temperature is 0; give --temperature too");
   if (!DirectoryProblem(asking.directory).empty()) return;
@@ -137,7 +144,7 @@ HandQuestion QuestionOf(const Asking& asking, const Chosen& chosen) {
   if (!asking.system.empty()) question.turns.push_back({"system", asking.system});
   if (!asking.prompt && ::isatty(STDIN_FILENO) != 0)
     std::cerr << "the question, to its end with Ctrl-D (or name it by --prompt):\n";
-  question.turns.push_back({"user", asking.prompt ? *asking.prompt : AllOfInput()});
+  question.turns.push_back({"user", asking.prompt ? *asking.prompt : AllOfInput(), question.files});
   if (question.turns.back().text.empty())
     throw InputError("there is no question; name it by --prompt, or write it to the standard input");
   return question;
@@ -152,11 +159,23 @@ void PrintJson(const Reply& reply, const Chosen& chosen, const Asking& asking) {
   std::cout << JsonText(json, 2) << std::endl;
 }
 
+// Of one that says a class.
+void RequireNoneOfWords(const CLI::App& app, const Chosen& chosen) {
+  if (chosen.form.kind != AnswerKind::kClass) return;
+  for (const char* option : {"--tokens", "--temperature", "--top-p", "--seed"}) {
+    if (app.count(option) > 0)
+      throw InputError(std::string(option) + ": '" + chosen.task +
+                       "' says a class and no words; leave it out");
+  }
+}
+
 int AskOnce(const Asking& asking, const Chosen& chosen, AskSetting setting, Console& console) {
   const HandQuestion question = QuestionOf(asking, chosen);
   setting.draws = asking.out.is_named();
   if (setting.draws && !chosen.is_plain())
     throw InputError("--out: '" + chosen.task + "' answers without a picture; leave it out");
+  if (setting.draws && question.files.empty())
+    throw InputError("--out: a picture is drawn over one that is shown; name that by --image");
   const AnswerSignal signal;
   const bool grows =
       !asking.as_json && chosen.form.kind == AnswerKind::kWords && ::isatty(STDOUT_FILENO) != 0;
@@ -207,6 +226,7 @@ int RunGenerate(int argc, char** argv) {
                                            .shows_files = !asking.images.empty(),
                                            .converses = asking.chats || !asking.system.empty(),
                                            .is_from_file = !asking.from.empty()});
+  RequireNoneOfWords(app, chosen);
   for (const std::string& words : run->rules->TakeWords()) console.Say(words);  // of its files
   AskSetting setting{.model = *run->model,
                      .device = run->device,

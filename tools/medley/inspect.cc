@@ -16,12 +16,14 @@
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/model/tower_fields.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/report/table.h>
 #include <medley/run/starting_weights.h>
 #include <medley/run/token_rows.h>
 #include <medley/text/load_tokenizer.h>
 #include <medley/weights/pretrained_config.h>
+#include <medley/weights/pretrained_tower.h>
 #include <medley/weights/pretrained_weights.h>
 #include <medley/weights/safetensors_file.h>
 
@@ -93,8 +95,25 @@ void Print(const SafetensorsFile& file) {
             << table.ToText();
 }
 
+// Nothing where a folder has none, or one that medley does not read, of which its language is all there is.
+std::optional<PretrainedTower> TowerIn(const fs::path& folder,
+                                       const std::vector<std::string>& ignored_keys) try {
+  return ReadPretrainedTower(folder, ignored_keys);
+} catch (const InputError&) {
+  return std::nullopt;
+}
+
+void PrintTower(const TowerConfig& tower) {
+  std::cout << "tower (" << WordOf(tower.kind) << "): width " << tower.width << ", " << tower.layers
+            << " layers that run, " << tower.heads << " heads, ffn " << tower.ffn << ", " << tower.patches()
+            << " patches of a picture of " << tower.size << " pixels a side\n";
+}
+
 void PrintFolder(const fs::path& folder, const std::vector<std::string>& ignored_keys,
                  const fs::path& adapters) {
+  const std::optional<PretrainedTower> tower = TowerIn(folder, ignored_keys);
+  if (tower) PrintTower(tower->tower);
+  if (tower && !tower->in_llava) return;
   const PretrainedConfig config = ReadPretrainedConfig(folder, ignored_keys);
   const LanguageConfig& language = config.language;
   std::cout << config.architecture << ": width " << language.hidden << ", " << language.layers << " layers, "
@@ -159,6 +178,16 @@ void CheckParameters(const SafetensorsFile& file, const std::vector<Parameter>& 
 // As a run that begins with the folder does.
 void CheckFolder(const Inspected& asked, const ModelFile& file, const fs::path& vocabulary,
                  const fs::path& folder, const std::vector<Parameter>& parameters) {
+  if (const auto tower = TowerIn(folder, file.config.tower_ignored_keys()); tower && !tower->in_llava) {
+    PretrainedWeights::Setting alone = StartingWeightsOf(file, asked.missing, asked.unexpected);
+    alone.directory.clear();
+    alone.tower = {.directory = folder,
+                   .root = file.info.tower.root,
+                   .projector = file.info.tower.projector,
+                   .layers_only = file.info.tower.layers_only};
+    PretrainedWeights(std::move(alone), parameters);
+    return;
+  }
   const std::int64_t rows = ReadPretrainedConfig(folder, file.config.ignored_keys()).language.vocabulary;
   ThrowProblems(folder, FolderProblems(folder, asked.adapters));
   PretrainedWeights::Setting setting = StartingWeightsOf(file, asked.missing, asked.unexpected);

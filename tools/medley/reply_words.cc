@@ -76,8 +76,9 @@ void GrowingText::Finish(const std::string& text) {
 }
 
 void TokenSpeed::Add(const std::vector<Reply>& replies) {
-  for (const Reply& reply : replies)
-    tokens_ += std::ssize(reply.tokens) + (reply.end == ReplyEnd::kEnded ? 1 : 0);
+  for (const Reply& reply : replies) {
+    if (reply.classes.empty()) tokens_ += std::ssize(reply.tokens) + (reply.end == ReplyEnd::kEnded ? 1 : 0);
+  }
 }
 
 void TokenSpeed::Say(Console& console) const {

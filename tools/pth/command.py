@@ -93,6 +93,8 @@ def main(doc, arguments=None):
         file = PthFile(given.file, given.key)
         if given.names:
             write_player(file, given)
+        elif given.out.exists():
+            raise Wrong(f"{given.out} is there already; give another file, or remove it")
         else:
             write_safetensors(given.out, file, file.tensors)
             say(f"{given.out}: {len(file.tensors)} tensors")

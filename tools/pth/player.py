@@ -33,8 +33,8 @@ def layer_parts(part, name, tensor):
     cross = re.fullmatch(r"(.*)\.multihead_attn\.in_proj_(weight|bias)", name)
     if not cross:
         return {name.replace(".multihead_attn.", ".cross_attn."): tensor}
-    if tensor.sizes[0] % 3:
-        raise Wrong(f"'{name}' has {tensor.sizes[0]} rows, expected queries, keys and values, three times the width")
+    if not tensor.sizes or tensor.sizes[0] % 3:
+        raise Wrong(f"'{name}' has {tensor.sizes[0] if tensor.sizes else 'no'} rows, expected queries, keys and values, three times the width")
     width = tensor.sizes[0] // 3
     return {f"{cross[1]}.cross_attn.q_proj.{cross[2]}": tensor.rows(0, width),
             f"{cross[1]}.cross_attn.kv_proj.{cross[2]}": tensor.rows(width, 3 * width)}
@@ -55,7 +55,8 @@ def renamed(file):
     files, left, strange = {}, [], []
     for name, tensor in file.tensors.items():
         if LEFT.fullmatch(name):
-            left.append(name)
+            scales = name == "layer_scale_factors" and not ones(file, tensor)
+            left.append(name + (" (not 1: the norms behind take them out again, but for their epsilon)" if scales else ""))
             continue
         if name.startswith("qwen_model."):
             to, own = language_name(name)
@@ -77,9 +78,15 @@ def renamed(file):
     return files, left
 
 
+def ones(file, tensor):
+    """Whether all of its numbers are 1."""
+    one = {"F64": b"\0\0\0\0\0\0\xf0\x3f", "F32": b"\0\0\x80\x3f", "F16": b"\0\x3c", "BF16": b"\x80\x3f"}.get(tensor.kind)
+    return one is not None and file.read(tensor) == one * tensor.count
+
+
 def ranks(adapters):
     """r of PEFT, by the tensors, and the ends of the maps' names."""
-    found = {tensor.sizes[0] for name, tensor in adapters.items() if ".lora_A." in name}
+    found = {tensor.sizes[0] if tensor.sizes else 0 for name, tensor in adapters.items() if ".lora_A." in name}
     if len(found) != 1:
         raise Wrong(f"its adapters have the ranks {sorted(found)}, expected one")
     return found.pop(), sorted({name.split(".lora_")[0].rsplit(".", 1)[1] for name in adapters})

@@ -110,9 +110,16 @@ class PthFile:
             raise Wrong(f"{self.path}: its record {name} is packed, which torch.save does not do")
         return info
 
+    def _bytes(self, name):
+        info = self._info(name)
+        try:
+            return self._zip.read(info)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+            raise Wrong(f"{self.path}: its record {name} is damaged: {error}") from None
+
     def _require_little_endian(self):
         name = self._root + "byteorder"
-        if name in self._zip.namelist() and self._zip.read(self._info(name))[:8] != b"little":
+        if name in self._zip.namelist() and self._bytes(name)[:8] != b"little":
             raise Wrong(f"{self.path} was written on a big-endian machine, expected a little-endian one's")
 
     def _pickled(self, record):
@@ -157,7 +164,7 @@ class PthFile:
         size = TYPES[tensor.storage.kind][1]
         if tensor.count == 0:
             return b""
-        record = self._zip.read(self._info(self._root + "data/" + tensor.storage.key))
+        record = self._bytes(self._root + "data/" + tensor.storage.key)
         # As many dimensions at the end as lie one behind the other.
         run, inner = 1, len(tensor.sizes)
         while inner > 0 and (tensor.strides[inner - 1] == run or tensor.sizes[inner - 1] == 1):

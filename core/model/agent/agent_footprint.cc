@@ -271,7 +271,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
                          .losses = shape.losses,
                          .selects = splices || !shape.draws(),
                          .ends = splices && shape.draws() ? shape.rows * shape.text_width : 0,
-                         .cached = shape.cached,
+                         // Pictures that stand among the words are kept with them.
+                          .cached = shape.cached > 0 && splices ? shape.cached + before : shape.cached,
                          .embeds_more = shape.images > 0 && !splices,
                          .with_graph = shape.with_graph,
                          .on_gpu = shape.on_gpu},

@@ -1,4 +1,5 @@
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -13,11 +14,28 @@
 namespace medley {
 namespace {
 
-void RequireRoom(std::int64_t width, const GenerateOptions& options) {
-  if (width + options.max_new_tokens <= Agent::kLongestText) return;
-  throw InputError("the prompt has " + std::to_string(width) + " tokens and " +
-                   std::to_string(options.max_new_tokens) + " new tokens may follow, a text has at most " +
-                   std::to_string(Agent::kLongestText) + " together; shorten one of them");
+void RequireRoom(std::int64_t length, std::int64_t most) {
+  if (length + most <= Agent::kLongestText) return;
+  throw InputError("the prompt has " + std::to_string(length) + " tokens and " + std::to_string(most) +
+                   " new tokens may follow, a text has at most " + std::to_string(Agent::kLongestText) +
+                   " together; shorten one of them");
+}
+
+// Columns for the texts of prompts [rows, width] with their replies. InputError where one is too long.
+std::int64_t RoomOf(const at::Tensor& lengths, std::int64_t width, const GenerateOptions& options) {
+  if (static_cast<std::int64_t>(options.most.size()) != lengths.numel()) {
+    RequireRoom(width, options.max_new_tokens);
+    return width + options.max_new_tokens;
+  }
+  const at::Tensor on_host = lengths.to(at::kCPU).contiguous();
+  std::int64_t room = width;
+  for (std::size_t row = 0; row < options.most.size(); ++row) {
+    const std::int64_t length = on_host.const_data_ptr<std::int64_t>()[row],
+                       most = std::min(options.most[row], options.max_new_tokens);
+    RequireRoom(length, most);
+    room = std::max(room, length + most);
+  }
+  return room;
 }
 
 // In a prompt of a person it is no mistake of a task's.
@@ -65,14 +83,17 @@ Generated Agent::Generate(const ModelInputs& prompt, const GenerateOptions& opti
     throw Error("the agent cannot decode a picture without an image; the prompt has none");
   }
   const at::Tensor& tokens = InputNamed(prompt, "tokens");
-  RequireRoom(tokens.size(1), options);
+  if (config_.tower.image_token > 0)
+    AgentInputs::RequirePictures(tokens.to(at::kCPU), in.lengths.to(at::kCPU), config_.tower.image_token,
+                                 std::ssize(in.images));
+  const std::int64_t room = RoomOf(in.lengths, tokens.size(1), options);
   const std::vector<at::Tensor> encodings = Encodings(in, context);
   Generated generated =
-      WriteReplies(language_, Prompts(in, tokens, encodings, options.max_new_tokens, context),
+      WriteReplies(language_, Prompts(in, tokens, encodings, room - tokens.size(1), context),
                    {.count = tokens_, .eos = eos_}, options);
   if (!options.decode_image) return generated;
 
-  WrittenTexts texts = TextsOf(tokens, in.lengths, generated, tokens.size(1) + options.max_new_tokens, pad_);
+  WrittenTexts texts = TextsOf(tokens, in.lengths, generated, room, pad_);
   if (config_.tower.image_token > 0) {
     // A token for a picture that was written shows none.
     const at::Tensor written =

@@ -58,20 +58,6 @@ void CheckImage(const ModelInput& input, const AgentConfig::Image& config) {
   Fail("'images' is " + Shape(x) + ", expected floats [rows, 3, " + size + ", " + size + "] in [0, 1]");
 }
 
-// A picture's vectors replace its token, so there is one for each, or none, and then they stand in front.
-void RequirePictures(const at::Tensor& tokens, const at::Tensor& lengths, std::int64_t token,
-                     std::int64_t pictures) {
-  const at::Tensor column = at::arange(tokens.size(1), tokens.options());
-  const at::Tensor counts = tokens.eq(token).logical_and(column.unsqueeze(0).lt(lengths.unsqueeze(1))).sum(1);
-  const at::Tensor wrong = counts.ne(0).logical_and(counts.ne(pictures));
-  if (!wrong.any().item<bool>()) return;
-  const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
-  throw InputError("the agent's input 'tokens' has " + std::to_string(counts[row].item<std::int64_t>()) +
-                   " tokens for pictures (tower.image_token, " + std::to_string(token) + ") in row " +
-                   std::to_string(row) + ", and there are " + std::to_string(pictures) +
-                   " pictures; a text has one for each, or none, and then they stand in front of it");
-}
-
 // Up to where a token for a picture stands: whether there is any decides where all pictures stand.
 std::int64_t ColumnsOfPictures(const at::Tensor& tokens, std::int64_t token) {
   const at::Tensor columns = tokens.eq(token).any(0).nonzero();
@@ -118,6 +104,19 @@ at::Tensor Sources(const at::Tensor& supervised, std::int64_t width, std::int64_
 }
 
 }  // namespace
+
+void AgentInputs::RequirePictures(const at::Tensor& tokens, const at::Tensor& lengths, std::int64_t token,
+                                  std::int64_t pictures) {
+  const at::Tensor column = at::arange(tokens.size(1), tokens.options());
+  const at::Tensor counts = tokens.eq(token).logical_and(column.unsqueeze(0).lt(lengths.unsqueeze(1))).sum(1);
+  const at::Tensor wrong = counts.ne(0).logical_and(counts.ne(pictures));
+  if (!wrong.any().item<bool>()) return;
+  const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
+  throw InputError("the agent's input 'tokens' has " + std::to_string(counts[row].item<std::int64_t>()) +
+                   " tokens for pictures (tower.image_token, " + std::to_string(token) + ") in row " +
+                   std::to_string(row) + ", and there are " + std::to_string(pictures) +
+                   " pictures; a text has one for each, or none, and then they stand in front of it");
+}
 
 AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wanted,
                               const AgentConfig& config, std::int64_t vocabulary) {

@@ -41,6 +41,10 @@ struct AgentInputs {
   std::int64_t width() const { return tokens.size(1); }
 
   static constexpr std::size_t kMaxImages = 4;
+  // A row's text has a token for each of its pictures, or none: else an InputError with both numbers. Of
+  // tensors on the host; Read asks it of those that are there.
+  static void RequirePictures(const at::Tensor& tokens, const at::Tensor& lengths, std::int64_t token,
+                              std::int64_t pictures);
   // Throws an Error that names the input. `vocabulary` is the size of the embedding table.
   static AgentInputs Read(const ModelInputs& inputs, const WantedOutputs& wanted, const AgentConfig& config,
                           std::int64_t vocabulary);

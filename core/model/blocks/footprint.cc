@@ -15,8 +15,7 @@ class Names {
  public:
   explicit Names(const std::string& part) : part_(part) {
     for (const auto& [end, norm] : kNorms) {
-      if (part.ends_with(end))
-        norms_.push_back(part.substr(0, part.size() - end.size()) + std::string(norm));
+      if (part.ends_with(end)) norms_.push_back(part.substr(0, part.size() - end.size()) + std::string(norm));
     }
   }
   bool operator()(const std::string& parameter) const {

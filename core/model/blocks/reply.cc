@@ -1,11 +1,13 @@
 #include <medley/model/blocks/reply.h>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <medley/base/error.h>
@@ -34,8 +36,13 @@ std::int64_t Draw(const at::Tensor& sums, RowRandom& random) {
 
 // One of the likeliest of a row's probabilities [count], as few as have `top_p` together.
 std::int64_t DrawLikely(const at::Tensor& probabilities, double top_p, RowRandom& random) {
-  const auto [sorted, ids] = probabilities.sort(/*stable=*/true, -1, /*descending=*/true);
-  const at::Tensor sums = at::cumsum(sorted, -1);
+  constexpr std::int64_t kFirst = 256;  // these have enough, mostly, and are found without sorting all
+  auto [likely, ids] = probabilities.topk(std::min(kFirst, probabilities.numel()));
+  at::Tensor sums = at::cumsum(likely, -1);
+  if (sums.numel() < probabilities.numel() && sums[-1].item<double>() < top_p) {
+    std::tie(likely, ids) = probabilities.sort(/*stable=*/true, -1, /*descending=*/true);
+    sums = at::cumsum(likely, -1);
+  }
   const std::int64_t kept = std::min(sums.lt(top_p).sum().item<std::int64_t>() + 1, sums.numel());
   return ids[Draw(sums.narrow(0, 0, kept), random)].item<std::int64_t>();
 }

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <utility>
@@ -164,7 +165,13 @@ Answer ChatTask::ReplyTo(EvalPass& piece, std::int64_t row, const std::vector<st
                          const std::string& right) const {
   const at::Device device = piece.batch().Column("lengths").device();
   const std::int64_t length = std::ssize(prompt), most = std::min(kMostNew, rows_.width() - length);
+  // Of the row's pictures those that stand in what is asked, and not behind it.
+  Row drawn(piece.batch().rows(), piece.batch().rows().begin + row);
+  Conversation conversation = Draw(drawn);
+  conversation.resize(AskedTurn(conversation));
   ModelInputs asked = Pictures(piece, row, 1);
+  asked.erase(asked.begin() + static_cast<std::ptrdiff_t>(std::min(PicturesIn(conversation), asked.size())),
+              asked.end());
   asked.push_back({"tokens", PadRows({prompt}, length, tokenizer_.pad()).to(device), ""});
   asked.push_back({"lengths", IntColumn({length}).to(device), ""});
   const Generated generated = piece.Generate(asked, {.max_new_tokens = most});

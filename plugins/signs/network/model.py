@@ -61,7 +61,7 @@ class Model(nn.Module):
         return self.feed_forward(self.norm(x + added, name + ".self_norm"), name)
 
     def decoder_layer(self, x, frames, name, mask):
-        x = self.norm(x, name + ".self_norm")
+        x = self.norm(x + x, name + ".self_norm")  # its attention to itself alone is left out, the sum around it is not
         q, (k, v) = self.linear(x, name + ".cross_attn.q_proj"), self.linear(frames, name + ".cross_attn.kv_proj").chunk(2, -1)
         return self.feed_forward(self.norm(x + self.attend(name + ".cross_attn", q, k, v, mask), name + ".cross_norm"), name)
 

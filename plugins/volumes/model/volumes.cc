@@ -198,12 +198,20 @@ medley::Generated Volumes::Generate(const ModelInputs& prompt, const medley::Gen
   medley::PromptStates prompts{
       .states = {}, .lengths = medley::InputNamed(prompt, "lengths").to(at::kCPU), .seen = {}};
   const std::int64_t longest = Largest(prompts.lengths);
-  prompts.room = longest + options.max_new_tokens;
-  if (prompts.room > language_.positions())
-    throw medley::InputError(
-        "the prompt has " + std::to_string(longest) + " tokens, with those of scans, and " +
-        std::to_string(options.max_new_tokens) + " new tokens may follow; the model has " +
-        std::to_string(language_.positions()) + " positions. Ask for fewer tokens, or shorten the prompt");
+  prompts.room = longest;
+  for (std::int64_t row = 0; row < prompts.lengths.numel(); ++row) {
+    const auto length = prompts.lengths[row].item<std::int64_t>();
+    const auto place = static_cast<std::size_t>(row);
+    const std::int64_t most = place < options.most.size()
+                                  ? std::min(options.most[place], options.max_new_tokens)
+                                  : options.max_new_tokens;
+    prompts.room = std::max(prompts.room, length + most);
+    if (length + most > language_.positions())
+      throw medley::InputError(
+          "the prompt has " + std::to_string(length) + " tokens, with those of scans, and " +
+          std::to_string(most) + " new tokens may follow; the model has " +
+          std::to_string(language_.positions()) + " positions. Ask for fewer tokens, or shorten the prompt");
+  }
   prompts.states = Spliced(ReadPrompts(prompt, longest), context);
   return medley::WriteReplies(language_, std::move(prompts), words_, options);
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "tests/plugin/test_files.h"
 #include "tests/tools/background.h"
 #include "tests/tools/run_command.h"
+#include "tests/weights/llava_folder.h"
 
 namespace medley {
 namespace {
@@ -227,6 +229,12 @@ TEST_F(AskedChat, RefusesWhatItCannotAnswerInWords) {
   Refused("--prompt a --chat");
   Refused("--chat --json");
   Refused("--from " + Path("run.json"));
+  EXPECT_TRUE(Has(Refused("--from " + Path("run.json") + " --out " + Path("no.jsonl")).out, "run.json"));
+  for (const std::string words : {"--temperature nan", "--temperature 1e-308", "--temperature 101",
+                                  "--temperature 1 --top-p nan", "--temperature 1 --top-p 0"})
+    EXPECT_TRUE(Has(Refused("--prompt a " + words).out, ": expected ")) << words;
+  Refused("--row 1 --from " + Path("run.json") + " --out " + Path("no.jsonl"));
+  EXPECT_TRUE(Has(Refused("--plain --prompt a --out " + Path("p.png")).out, "name that by --image"));
   Refused("--prompt a --temperature -1");
   WriteBytes(Path("bad.jsonl"), "{\"prompt\": \"a\"}\n{\"promt\": \"b\"}\n");
   EXPECT_TRUE(Has(Refused("--from " + Path("bad.jsonl") + " --out " + Path("no.jsonl")).out,
@@ -327,6 +335,14 @@ TEST_F(AskedPictures, AreShownByHandByFileAndInAConversation) {
   EXPECT_EQ(held.out, red.at("reply").get<std::string>() + "\n");
 }
 
+// In an earlier turn, or a reply.
+TEST_F(AskedPictures, AMarkWithoutAFileIsTextAndCountsNone) {
+  const CommandResult held =
+      Shell("printf 'Say <image>\\n/image " + Path("shown/red.png") + "\\nWhich colour is it?\\n' | " +
+            Ask("--chat --tokens 2 2>&1 >/dev/null"));
+  EXPECT_EQ(held.code, 0) << held.out;
+}
+
 TEST_F(AskedPictures, ThatCannotBeShownAreNamed) {
   const auto refused = [](const std::string& words) {
     CommandResult result = Shell(Ask(words + " 2>&1 </dev/null"));
@@ -338,12 +354,131 @@ TEST_F(AskedPictures, ThatCannotBeShownAreNamed) {
   EXPECT_TRUE(Has(refused(kWhich + five), "it shows 5 pictures; a conversation has 4 at most"));
   EXPECT_TRUE(Has(refused(kWhich + Shown("nosuch")), "nosuch.png"));
   EXPECT_TRUE(Has(refused(kWhich + " --image " + Path("seen.jsonl")), "seen.jsonl"));
-  EXPECT_TRUE(Has(refused("--prompt 'a <image> b <image>'" + Shown("red")), "one <image> more than the 1"));
+  EXPECT_TRUE(Has(refused("--prompt 'a <image> b <image>'" + Shown("red")),
+                  "the words hold 2 <image>, and 1 file(s) are shown"));
   WriteBytes(Path("bad.jsonl"), R"({"prompt": "a", "image": "shown/red.png"})"
                                 "\n"
                                 R"({"prompt": "a", "image": "shown/none.png"})");
   const std::string bad = refused("--from " + Path("bad.jsonl") + " --out " + Path("no.jsonl"));
   EXPECT_TRUE(Has(bad, "bad.jsonl:2: ") && Has(bad, "none.png")) << bad;
+}
+
+// A small LLaVA, whose pictures stand among words and become its size.
+class AskedLlava : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kVocabulary = 768, kImageToken = 5;  // of the tokenizer: "<image>"
+
+  // Once, and in a test: what holds the folder is named by it.
+  void SetUp() override {
+    if (work_ == nullptr) Begin();
+  }
+  static void Begin() {
+    work_ = std::make_unique<TempDirectory>();
+    folder_ = std::make_unique<test::LlavaFolder>(kVocabulary, kImageToken, /*size=*/32);
+    for (const auto& [name, width, red] :
+         {std::tuple{"red", 32, 250}, {"dark", 32, 5}, {"wide", 70, 250}, {"pixel", 1, 250}}) {
+      Picture picture(width, std::min(width, 32), 5);
+      for (std::size_t i = 0; i < picture.pixels.size(); i += 3)
+        picture.pixels[i] = static_cast<std::uint8_t>(red);
+      WriteBytes(Path(std::string(name) + ".png"), EncodePng(picture));
+    }
+    WriteBytes(
+        Path("format.json"),
+        R"({"head": "user:", "to_assistant": "<eos>assistant:", "to_user": "<eos>user:", "tail": "<eos>",
+                   "generation": "<eos>assistant:", "end": "<eos>", "image": "<image>\n",
+                   "specials": ["<eos>", "<image>"]})");
+    WriteBytes(Path("model.json"), json{{"kind", "agent"},
+                                        {"tower", {{"pretrained", folder_->path().string()}}},
+                                        {"language", {{"pretrained", folder_->path().string()}}},
+                                        {"decoder", {{"layers", 1}, {"heads", 1}, {"ffn", 4}}}}
+                                       .dump());
+    std::string lines;
+    for (const std::string name : {"red", "dark", "red", "wide"})
+      lines += json{{"image", name + ".png"},
+                    {"conversations",
+                     {{{"from", "human"}, {"value", "<image>\nWhich colour is it?"}},
+                      {{"from", "gpt"}, {"value", "It is " + name + "."}}}}}
+                   .dump() +
+               "\n";
+    WriteBytes(Path("seen.jsonl"), lines);
+    WriteBytes(Path("weights.json"), R"({"weights": {"chat": 1}})");
+    const std::string configs = MEDLEY_SOURCE_DIR "/configs/";
+    WriteBytes(
+        Path("run.json"),
+        json{
+            {"model", "model.json"},
+            {"tokenizer", configs + "tokenizers/small.model"},
+            {"control_text", configs + "texts/control.txt"},
+            {"weights", "weights.json"},
+            {"chat", "format.json"},
+            {"allow_unknown_vocabulary", true},
+            {"steps", 3},
+            {"threads", 1},
+            {"plan", false},
+            {"eval", {{"every", 0}}},
+            {"tasks",
+             {{"chat",
+               {{"rows", 2},
+                {"options", {{"data", "seen.jsonl"}, {"held_out", 0}, {"text_width", 64}, {"images", 1}}}}}}}}
+            .dump());
+    const CommandResult trained =
+        Shell(Medley() + "train " + Path("run.json") + " --out " + Path("run") + " 2>&1");
+    ASSERT_EQ(trained.code, 0) << trained.out;
+  }
+  static void TearDownTestSuite() { work_.reset(), folder_.reset(); }
+
+  static std::string Path(const std::string& name) { return (*work_ / name).string(); }
+  static std::string Shown(const std::string& name) { return " --image " + Path(name + ".png"); }
+  static CommandResult Ask(const std::string& words) {
+    return Shell(Medley() + "generate " + Path("run") + " " + words + " 2>&1");
+  }
+  static json Json(const std::string& words) {
+    const CommandResult printed =
+        Shell(Medley() + "generate " + Path("run") + " " + words + " --tokens 6 --json 2>/dev/null");
+    EXPECT_EQ(printed.code, 0) << words;
+    return json::parse(printed.out, nullptr, false);
+  }
+  static double Log(const json& reply) { return reply.at("log_probability").get<double>(); }
+
+  static std::unique_ptr<TempDirectory> work_;
+  static std::unique_ptr<test::LlavaFolder> folder_;
+};
+
+std::unique_ptr<TempDirectory> AskedLlava::work_;
+std::unique_ptr<test::LlavaFolder> AskedLlava::folder_;
+
+TEST_F(AskedLlava, SeesPicturesWhereTheyStandAmongTheWords) {
+  const json red = Json(kWhich + Shown("red"));
+  EXPECT_EQ(red.at("task"), "chat");
+  EXPECT_EQ(Json("--prompt '<image>\nWhich colour is it?'" + Shown("red")), red)
+      << "the format has the line end";
+  EXPECT_NE(Log(Json(kWhich + Shown("dark"))), Log(red));
+  EXPECT_NE(Log(Json("--prompt 'Which colour is it?<image>'" + Shown("red"))), Log(red));
+  EXPECT_NE(Log(Json(kWhich + Shown("red") + Shown("red"))), Log(red));
+  EXPECT_NEAR(Log(Json(kWhich + Shown("wide"))), Log(red), 1e-4) << "one colour, resized";
+  EXPECT_NEAR(Log(Json(kWhich + Shown("pixel"))), Log(red), 1e-4);
+
+  ASSERT_EQ(
+      Ask("--from " + Path("seen.jsonl") + " --out " + Path("replies.jsonl") + " --tokens 6 --json").code, 0);
+  std::istringstream lines(ReadBytes(Path("replies.jsonl")));
+  std::string line;
+  for (const std::string name : {"red", "dark", "red", "wide"}) {
+    ASSERT_TRUE(std::getline(lines, line));
+    const json said = json::parse(line), alone = Json(kWhich + Shown(name));
+    EXPECT_EQ(said.at("reply"), alone.at("reply"));
+    EXPECT_NEAR(Log(said.at("reply_details")), Log(alone), 1e-4);
+  }
+}
+
+// By its own token, which the vocabulary has; as many as pictures, or none.
+TEST_F(AskedLlava, AsItIsReadsItsTokenForPictures) {
+  const json red = Json("--plain --prompt 'user:<image>Which?'" + Shown("red"));
+  EXPECT_FALSE(red.contains("task"));
+  EXPECT_NEAR(Log(Json("--plain --prompt 'user:<image>Which?'" + Shown("wide"))), Log(red), 1e-4);
+  EXPECT_NE(Log(Json("--plain --prompt 'user:Which?'" + Shown("red"))), Log(red));
+  const CommandResult two = Ask("--plain --prompt '<image>a<image>'" + Shown("red"));
+  EXPECT_EQ(two.code, 2) << two.out;
+  EXPECT_TRUE(Has(two.out, "2 tokens for pictures") && Has(two.out, "there are 1 pictures")) << two.out;
 }
 
 // A conversation that is kept open by a pipe, in the background.
@@ -468,22 +603,17 @@ TEST_F(AskedChat, CtrlCWritesTheLinesThatAreAnswered) {
   std::string lines;
   for (int i = 0; i < 4000; ++i) lines += "{\"prompt\": \"Say a number.\"}\n";
   WriteBytes(Path("many.jsonl"), lines);
-  Background asked(test::PlainMedley() + "generate " + Path("run") + " --from " + Path("many.jsonl") +
-                       " --out " + Path("some.jsonl") + " --temperature 9 --tokens 60 --json",
-                   *work_ / "words");
-  ASSERT_TRUE(asked.WaitUntil([&] {
-    return Has(asked.words(), "4000 questions to 'chat'") || asked.HasEnded();
-  })) << asked.words();
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  asked.Interrupt();
-  EXPECT_EQ(asked.Wait(), 130) << asked.words();
-  std::vector<json> written;
-  if (std::filesystem::exists(Path("some.jsonl"))) written = Lines("some.jsonl");
+  AtTerminal asked(test::PlainMedley() + "generate " + Path("run") + " --from " + Path("many.jsonl") +
+                   " --out " + Path("some.jsonl") + " --temperature 9 --tokens 60 --json");
+  ASSERT_TRUE(asked.WaitUntil([](const std::string& shown) { return Has(shown, " of 4000 answered"); }))
+      << asked.shown();
+  asked.Press(kCtrlC);
+  EXPECT_EQ(asked.Wait(), 130) << asked.shown();
+  const std::vector<json> written = Lines("some.jsonl");
+  EXPECT_GE(written.size(), 16U) << "those that were answered at once";
   EXPECT_LT(written.size(), 4000U);
   for (const json& line : written) EXPECT_NE(line.at("reply_details").at("end"), "interrupted");
-  const std::string words =
-      written.empty() ? "nothing was answered" : std::to_string(written.size()) + " line";
-  EXPECT_TRUE(Has(asked.words(), words)) << asked.words();
+  EXPECT_TRUE(Has(asked.shown(), std::to_string(written.size()) + " lines of 4000")) << asked.shown();
 }
 
 }  // namespace

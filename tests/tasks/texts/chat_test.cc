@@ -9,8 +9,13 @@
 #include <vector>
 
 #include <medley/base/error.h>
+#include <medley/data/resize_picture.h>
+#include <medley/eval/asker.h>
+#include <medley/eval/pictures.h>
+#include <medley/report/picture.h>
 #include <medley/task/text_rows.h>
 
+#include "tests/plugin/test_files.h"
 #include "tests/tasks/texts/talk_testing.h"
 
 namespace medley::tasks {
@@ -338,6 +343,27 @@ TEST(ChatTask, QuestionsShowNoPicturesWhereNoneAreLearnedNorTooMany) {
                                                          {"images", {"a.png"}}},
                                           "f.jsonl:3"}}}),
                InputError);
+}
+
+// Also one of the model's size, where the rule cuts the middle out of a larger one.
+TEST(PlainAsker, PicturesGoByTheModelsRule) {
+  Picture picture(8, 8);
+  for (std::size_t i = 0; i < picture.pixels.size(); ++i)
+    picture.pixels[i] = static_cast<std::uint8_t>(37 * i % 251);
+  const testing::TempDirectory work;
+  testing::WriteBytes(work / "a.png", EncodePng(picture));
+  const PictureRule rule{.resizes = true, .shortest_edge = 12};
+  const auto seen = [&](const ImageGeometry& geometry) {
+    return PlainAsker(TalkBytes(), geometry)
+        .Ask({.lines = {{nlohmann::json{{"prompt", "a"}, {"images", {"a.png"}}}, "here"}},
+              .folder = work.path()})
+        .inputs.at(0)
+        .tensor;
+  };
+  EXPECT_TRUE(seen({.size = 8, .patch = 2}).equal(TensorOf(picture)));
+  EXPECT_TRUE(seen({.size = 8, .patch = 2, .rule = rule}).equal(TensorOf(ResizePicture(picture, 8, rule))));
+  EXPECT_FALSE(seen({.size = 8, .patch = 2, .rule = rule}).equal(TensorOf(picture)));
+  EXPECT_THROW(seen({.size = 4, .patch = 2}), InputError);
 }
 
 }  // namespace

@@ -139,6 +139,68 @@ TEST_F(SeenTalk, PicturesStandWhereTheyWereInTheirOrder) {
   EXPECT_EQ(batch.Column("picture2")[0][0][0][0].item<int>(), 10);
 }
 
+// A piece of an evaluation that keeps what it was asked.
+class SeenPass final : public EvalPass {
+ public:
+  SeenPass(Batch batch, std::vector<ModelInputs>& asked) : batch_(std::move(batch)), asked_(asked) {}
+
+  const Batch& batch() const override { return batch_; }
+  at::Tensor Constant(std::string_view) override { throw Error("no constants"); }
+  at::Tensor Pixels(std::string_view name) override { return batch_.Column(std::string(name)); }
+  ModelInput Image(std::string_view name) override { return {"images", Pixels(name).to(at::kFloat), ""}; }
+  ModelOutputs Forward(const ModelInputs& inputs, const WantedOutputs&) override {
+    const std::int64_t items = InputNamed(inputs, "supervised").size(0);
+    return {{"logits", at::zeros({items, SeeingBytes().size()})}};
+  }
+  ModelOutputs ForwardOf(std::string_view, const ModelInputs&, const WantedOutputs&) override {
+    throw Error("no references");
+  }
+  void Carry(std::string_view, at::Tensor) override { throw Error("no carries"); }
+  at::Tensor Carried(std::string_view) override { throw Error("no carries"); }
+  Generated Generate(const ModelInputs& prompt, const GenerateOptions&) override {
+    asked_.push_back(prompt);
+    Generated generated;
+    generated.tokens.emplace_back();
+    return generated;
+  }
+
+ private:
+  Batch batch_;
+  std::vector<ModelInputs>& asked_;
+};
+
+class SeenEval final : public EvalContext {
+ public:
+  explicit SeenEval(const Task& task) : task_(task) {}
+  void ForEachPiece(const RowRange& rows, const std::function<void(EvalPass&)>& fn) override {
+    SeenPass pass(task_.Sample(rows).To(at::kCPU), asked);
+    fn(pass);
+  }
+  std::vector<ModelInputs> asked;
+
+ private:
+  const Task& task_;
+};
+
+// What is shown behind the last answer that is learned is no part of the question.
+TEST_F(SeenTalk, ASheetAsksWithThePicturesOfItsQuestion) {
+  const std::string line =
+      R"({"images": ["red.png", "dark.png"], "messages": [{"role": "user", "content": "a<image>"}, {"role": "assistant", "content": "c"}, {"role": "user", "content": "d<image>"}, {"role": "assistant", "content": "e", "learned": false}]})";
+  const SeenSetting setting{.images = 2, .among_words = true, .chat = FormatFile()};
+  const std::unique_ptr<Task> task = Open(line, setting);
+  SeenEval context(*task);
+  task->Evaluate(context, {1, 0, 1});
+  ASSERT_EQ(context.asked.size(), 1U);
+  std::int64_t shown = 0;
+  for (const ModelInput& input : context.asked[0]) {
+    if (input.name != "images") continue;
+    ++shown;
+    EXPECT_EQ(input.tensor[0][0][0][0].item<double>(), 200) << "the first one";
+  }
+  EXPECT_EQ(shown, 1);
+  EXPECT_EQ(InputNamed(context.asked[0], "tokens").eq(kImageToken).sum().item<std::int64_t>(), shown);
+}
+
 // A literal <image> of somebody who names no files is text.
 TEST_F(SeenTalk, WithoutFilesTheMarkIsText) {
   const Batch batch =
@@ -157,7 +219,7 @@ TEST_F(SeenTalk, FilesAreResizedByTheModelsRule) {
   WriteBytes(work_ / "red.png", EncodePng(wide));
   const PictureRule rule{
       .resizes = true, .resampling = PictureRule::Resampling::kBicubic, .shortest_edge = 4};
-  const at::Tensor& picture =
+  const at::Tensor picture =
       Open(kLlava, {.image = ImageGeometry{kSize, 2, rule}})->Sample({1, 0, 1}).Column("picture1");
   const std::vector<std::uint8_t> expected = ResizePicture(wide, kSize, rule).ToPlanes();
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), picture.const_data_ptr<std::uint8_t>()));
@@ -210,7 +272,7 @@ TEST_F(SeenTalk, AFormatThatWritesNoPictureOfTheModelIsRefused) {
     return text;
   }());
   const std::string words = Refusal(kLlava, {.among_words = true, .chat = FormatFile()});
-  EXPECT_NE(words.find("the chat format 'format' writes '<bos>\\n' for a picture, which has the model's "
+  EXPECT_NE(words.find("the chat format 'format' writes '<bos>\\x0a' for a picture, which has the model's "
                        "token for one, 260, "
                        "0 times; expected once"),
             std::string::npos)
