@@ -286,6 +286,9 @@ class Walk {
     ForwardShape shape = ForwardOf(pass, model_.spec(), rows_, setting_.on_gpu);
     shape.shared = SharedImages(pass);
     shape.with_graph = with_graph;
+    for (std::size_t i = 0; i < pass.images.size(); ++i) {
+      if (carries_.contains(pass.images[i])) shape.carried.insert(static_cast<std::int64_t>(i));
+    }
     return shape;
   }
 

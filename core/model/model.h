@@ -108,6 +108,7 @@ struct ForwardShape {
   ForwardSizes sizes{};             // of the model's spec
   std::set<std::string> outputs{};  // that are wanted
   std::int64_t shared = 0;  // the first so many keyed inputs, of which more is shared than an encoding
+  std::set<std::int64_t> carried{};  // those that have a gradient themselves, counted from 0
   bool with_graph = true;
   bool on_gpu = false;  // other kernels, which keep other things
   // Positions of text, and of what stands before it, of which something is kept for tokens to come; 0: none.

@@ -223,7 +223,7 @@ struct CheckedModelSpec<T, true> {
   static_assert(
       TowerIsGood(kSpec),
       "medley: a tower must be one of the spec's groups, with the fields of kTowerFields, of a model "
-      "that says how large its pictures are");
+      "that says how large its pictures are; or, of layers_only, with those of kTowerLayerFields");
   static constexpr bool kGood = FieldsAreGood(kSpec);  // can be written as JSON
 };
 

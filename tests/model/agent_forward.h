@@ -10,6 +10,7 @@ inline ForwardShape ForwardOf(const AgentShape& shape) {
       .rows = shape.rows,
       .sizes = {{"images", shape.images}, {"text_width", shape.text_width}, {"supervised", shape.supervised}},
       .shared = shape.shared_images,
+      .carried = shape.carried,
       .with_graph = shape.with_graph,
       .on_gpu = shape.on_gpu,
       .cached = shape.cached};

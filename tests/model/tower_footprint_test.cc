@@ -80,8 +80,10 @@ ModelInputs TowerInputsOf(const AgentShape& shape) {
   const at::Generator generator = at::detail::createCPUGenerator(5);
   const std::int64_t a_row = shape.supervised / shape.rows;
   ModelInputs inputs;
-  for (std::int64_t i = 0; i < shape.images; ++i)
+  for (std::int64_t i = 0; i < shape.images; ++i) {
     inputs.push_back({"images", at::rand({shape.rows, 3, 24, 24}, generator), ""});
+    inputs.back().tensor.set_requires_grad(shape.carried.contains(i));
+  }
   std::vector<std::int64_t> learned;
   at::Tensor tokens = at::randint(7, 120, {shape.rows, shape.text_width}, generator, at::kLong);
   for (std::int64_t row = 0; row < shape.rows; ++row) {
@@ -119,6 +121,7 @@ std::vector<AgentShape> Shapes() {
       AgentShape{.rows = 1, .images = 1, .text_width = 10, .supervised = 4, .logits = false, .losses = true},
       AgentShape{.rows = 4, .images = 2, .text_width = 24, .supervised = 12, .decodes_image = true},
       AgentShape{.rows = 2, .images = 1, .text_width = 12, .decodes_image = true},
+      AgentShape{.rows = 3, .images = 2, .text_width = 24, .supervised = 12, .carried = {1}},
       AgentShape{.rows = 5, .images = 0, .text_width = 40, .supervised = 60}};
 }
 

@@ -221,7 +221,8 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
                                                .number_bytes = number_bytes,
                                                .goes_wide = goes_wide,
                                                .with_graph = shape.with_graph,
-                                               .on_gpu = shape.on_gpu},
+                                               .on_gpu = shape.on_gpu,
+                                               .carried = shape.carried.contains(image)},
                                                tower_training)) {
       part.image = image;
       parts.push_back(std::move(part));
@@ -253,7 +254,7 @@ std::vector<ForwardPart> Agent::Footprint(const ForwardShape& forward) const {
   // Where only logits are wanted, the last layer goes on with the supervised positions alone. A picture is
   // decoded from all hidden states; its own are there while it is put together.
   const std::int64_t before = PrefixLength(shape.images);
-  const bool encodings_change = shape.with_graph && Changes(tower_training);
+  const bool encodings_change = shape.with_graph && (Changes(tower_training) || !shape.carried.empty());
   if (splices) {
     add(OfRows(elements.Places(before + shape.text_width, shape.images, encodings_change), shape.rows),
         "splice", shape.rows * elements.PlaceNumbers(before + shape.text_width, shape.images));

@@ -114,8 +114,8 @@ void AgentInputs::RequirePictures(const at::Tensor& tokens, const at::Tensor& le
   const std::int64_t row = wrong.to(at::kLong).argmax().item<std::int64_t>();
   throw InputError("the agent's input 'tokens' has " + std::to_string(counts[row].item<std::int64_t>()) +
                    " tokens for pictures (tower.image_token, " + std::to_string(token) + ") in row " +
-                   std::to_string(row) + ", and there are " + std::to_string(pictures) +
-                   " pictures; a text has one for each, or none, and then they stand in front of it");
+                   std::to_string(row) + ", and pictures are shown: " + std::to_string(pictures) +
+                   "; a text has one for each, or none, and then they stand in front of it");
 }
 
 AgentInputs AgentInputs::Read(const ModelInputs& inputs, const WantedOutputs& wanted,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 
 #include <medley/model/model.h>
 
@@ -19,6 +20,7 @@ struct AgentShape {
   bool with_graph = true;
   bool on_gpu = false;
   std::int64_t cached = 0;  // positions of text whose keys and values, with those of the images, are kept
+  std::set<std::int64_t> carried{};  // images with a gradient, counted from 0
 
   static AgentShape Of(const ForwardShape& forward) {
     return {.rows = forward.rows,
@@ -32,7 +34,8 @@ struct AgentShape {
             .decodes_drawing = forward.outputs.count("drawing") > 0,
             .with_graph = forward.with_graph,
             .on_gpu = forward.on_gpu,
-            .cached = forward.cached};
+            .cached = forward.cached,
+            .carried = forward.carried};
   }
   bool draws() const { return decodes_image || decodes_drawing; }
 };

@@ -41,7 +41,7 @@ class TowerNumbers {
         pixels_(patches_ * 3 * config.patch * config.patch),
         width_(config.width),
         hidden_(hidden) {
-    bool x = training.patch || training.norm_in;
+    bool x = has_gradient_in();
     for (const TowerTraining::Layer& layer : training.layers) {
       has_.emplace_back(layer, x);
       x = has_.back().out;
@@ -55,7 +55,7 @@ class TowerNumbers {
     const std::int64_t out = lines_ * width_, in_float = is_half() ? InFloat(pixels_) : 0;
     const bool is_clip = config_.kind == TowerKind::kClip;
     const std::int64_t kernel_kept = If(training_.kernel, pixels_),
-                       norm_kept = If(is_clip && (training_.patch || training_.norm_in), out + Statistics());
+                       norm_kept = If(is_clip && has_gradient_in(), out + Statistics());
     return {.kept = kernel_kept + norm_kept,
             .forward = pixels_ - kernel_kept + in_float + (is_clip ? 3 : 2) * out + NormWeights() +
                        (shape_.goes_wide ? InFloat(pixels_) + out : 0),
@@ -135,6 +135,8 @@ class TowerNumbers {
   }
   std::int64_t OutputNumbers() const { return patches_ * hidden_; }
   bool gives() const { return gives_; }
+  // Of what the layers read.
+  bool has_gradient_in() const { return shape_.carried || training_.patch || training_.norm_in; }
   // Whether a part of so many numbers goes back.
   bool HasGraph(std::size_t layer) const { return shape_.with_graph && has_[layer].out; }
 
@@ -202,8 +204,7 @@ std::vector<ForwardPart> Footprint(const TowerConfig& config, const std::string&
                                    const TowerTraining& training) {
   const TowerNumbers numbers(config, hidden, shape, training);
   std::vector<ForwardPart> parts;
-  AddPart(parts, numbers.Embedded(), tower + "embeddings.",
-          shape.with_graph && (training.patch || training.norm_in), 0);
+  AddPart(parts, numbers.Embedded(), tower + "embeddings.", shape.with_graph && numbers.has_gradient_in(), 0);
   AddLayers(parts, numbers, tower, training.layers.size());
   const bool projects = training.projector_in.any() || training.projector_out.any() || numbers.gives();
   AddPart(parts, numbers.Projected(), projector, shape.with_graph && projects, numbers.OutputNumbers());

@@ -17,6 +17,7 @@ struct TowerShape {
   std::int64_t number_bytes = 4;  // of the parameters' type
   bool goes_wide = false;         // products are made of copies in float (model/products.h)
   bool with_graph = true, on_gpu = false;
+  bool carried = false;  // the picture has a gradient itself
 };
 
 // The parts of a VisionTower and of the Projector behind it, of the width `hidden`, in numbers of the
