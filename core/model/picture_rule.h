@@ -13,6 +13,8 @@ struct PictureRule {
   // Pixels of the shorter side before the middle is cut out, with black around what is smaller; 0: both sides
   // become the model's size, whatever the aspect.
   std::int64_t shortest_edge = 0;
+
+  bool operator==(const PictureRule&) const = default;
 };
 
 }  // namespace medley

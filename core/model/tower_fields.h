@@ -20,7 +20,7 @@ TowerConfig TowerLayersOf(const ModelConfig& config, const std::string& group);
 // The group's fields; those of the pictures' sizes are none of it.
 OptionValues FieldsOf(const TowerConfig& tower);
 
-// The names of the values in fields and in Hugging Face's configs, as TowerKind and Activation count.
+// The names of the values in fields, as TowerKind and Activation count.
 std::string WordOf(TowerKind kind);
 std::string WordOf(Activation activation);
 

@@ -34,7 +34,6 @@ constexpr std::array<Architecture, 3> kArchitectures = {
 constexpr std::int64_t kHidden = 4096, kLayers = 32, kHeads = 32;
 constexpr double kRmsEpsilon = 1e-6, kRopeBase = 1e4;
 constexpr std::int64_t kMaxWindowLayers = 28;
-constexpr const char* kLlavaType = "llava";
 
 std::string Supported() {
   std::vector<std::string> names;

@@ -21,18 +21,18 @@ struct PretrainedConfig {
   bool in_llava = false;       // the language of a LLaVA: there is a tower beside it
 };
 
+inline constexpr const char* kLlavaType = "llava";  // the model_type
 inline constexpr const char* kPretrainedConfigFile = "config.json";
 inline constexpr const char* kPretrainedWeightsFile = "model.safetensors";
 inline constexpr const char* kPretrainedIndexFile = "model.safetensors.index.json";
 inline constexpr const char* kGenerationConfigFile = "generation_config.json";
 
 // Reads DIR/config.json of Qwen3, Qwen2 or Llama, or of a LLaVA with one of them, in the spelling of
-// transformers 5 or of older ones. What it
-// leaves out has the defaults of its class there. Throws one InputError with every mistake, with everything
-// that a Language cannot do, and with every key that medley does not know; but for `ignored_keys`, which the
-// user says to change nothing, and but for what an older medley let a run begin with where it has begun. So
-// are ids of special tokens, here and in generation_config.json, that the table has no row of. A class that
-// medley does not have is told alone.
+// transformers 5 or of older ones. What it leaves out has the defaults of its class there. Throws one
+// InputError with every mistake, with everything that a Language cannot do, and with every key that medley
+// does not know; but for `ignored_keys`, which the user says to change nothing, and but for what an older
+// medley let a run begin with where it has begun. So are ids of special tokens, here and in
+// generation_config.json, that the table has no row of. A class that medley does not have is told alone.
 PretrainedConfig ReadPretrainedConfig(const std::filesystem::path& directory,
                                       const std::vector<std::string>& ignored_keys = {},
                                       KeysOf whose = KeysOf::kUser);

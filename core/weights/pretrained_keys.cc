@@ -190,9 +190,9 @@ constexpr ReadKey kReadOfLlava[] = {Of(KeyType::kText, "model_type"),
                                     Whole("vision_feature_layer", kMostLayers, -kMostLayers),
                                     Of(KeyType::kSwitch, "multimodal_projector_bias"),
                                     Of(KeyType::kSwitch, "tie_word_embeddings")};
-constexpr ReadKey kReadOfTwoTowers[] = {Of(KeyType::kText, "model_type"),
-                                        OrNull(Of(KeyType::kArray, "architectures")),
-                                        Of(KeyType::kObject, "vision_config")};
+constexpr ReadKey kReadOfTwoTowers[] = {
+    Of(KeyType::kText, "model_type"), OrNull(Of(KeyType::kArray, "architectures")),
+    Of(KeyType::kObject, "vision_config"), OrNull(Of(KeyType::kObject, "vision_config_dict"))};
 constexpr ReadKey kReadOfTower[] = {Of(KeyType::kText, "model_type"),
                                     OrNull(Of(KeyType::kArray, "architectures")),
                                     Whole("hidden_size", kMostWidth),
@@ -206,6 +206,9 @@ constexpr ReadKey kReadOfTower[] = {Of(KeyType::kText, "model_type"),
                                     Above0("layer_norm_eps", 1)};
 constexpr ReadKey kReadOfPreprocessor[] = {Of(KeyType::kSwitch, "do_resize"),
                                            OrNull(Of(KeyType::kSwitch, "do_center_crop")),
+                                           Of(KeyType::kSwitch, "default_to_square"),
+                                           OrNull(Of(KeyType::kText, "feature_extractor_type")),
+                                           OrNull(Of(KeyType::kText, "image_processor_type")),
                                            Of(KeyType::kSwitch, "do_rescale"),
                                            Of(KeyType::kSwitch, "do_normalize"),
                                            OrNull(Of(KeyType::kSwitch, "do_pad")),
@@ -216,9 +219,9 @@ constexpr ReadKey kReadOfPreprocessor[] = {Of(KeyType::kSwitch, "do_resize"),
 
 // Sizes of what is not read, of losses that are not computed here, and how weights began.
 constexpr std::string_view kHarmlessOfPictures[] = {
-    "ignore_index",    "image_seq_length", "initializer_factor",  "logit_scale_init_value",
-    "projection_dim",  "text_config_dict", "tie_word_embeddings", "vision_config_dict",
-    "vision_use_head", "vocab_size"};
+    "ignore_index",           "image_seq_length", "initializer_factor",
+    "logit_scale_init_value", "projection_dim",   "text_config_dict",
+    "tie_word_embeddings",    "vision_use_head",  "vocab_size"};
 constexpr std::string_view kHarmlessOfTwoTowers[] = {"text_config"};
 constexpr std::string_view kHarmlessOfPreprocessor[] = {"_processor_class",
                                                         "_valid_kwargs_names",
@@ -226,12 +229,9 @@ constexpr std::string_view kHarmlessOfPreprocessor[] = {"_processor_class",
                                                         "background_color",
                                                         "crop_size",  // read by hand: of two forms
                                                         "data_format",
-                                                        "default_to_square",
                                                         "device",
                                                         "disable_grouping",
                                                         "do_convert_rgb",
-                                                        "feature_extractor_type",
-                                                        "image_processor_type",
                                                         "image_seq_length",
                                                         "input_data_format",
                                                         "num_additional_image_tokens",
@@ -240,10 +240,10 @@ constexpr std::string_view kHarmlessOfPreprocessor[] = {"_processor_class",
                                                         "return_tensors",
                                                         "size",  // the same
                                                         "vision_feature_select_strategy"};
-constexpr auto kHarmlessOfLlava = Joined(kHarmless, kHarmlessOfPictures);
-constexpr auto kHarmlessOfClip = [] {
-  std::array<std::string_view, kHarmlessOfLlava.size() + 1> all{};
-  std::copy(kHarmlessOfLlava.begin(), kHarmlessOfLlava.end(), all.begin());
+constexpr auto kHarmlessAroundTowers = Joined(kHarmless, kHarmlessOfPictures);
+constexpr auto kHarmlessOfBoth = [] {
+  std::array<std::string_view, kHarmlessAroundTowers.size() + 1> all{};
+  std::copy(kHarmlessAroundTowers.begin(), kHarmlessAroundTowers.end(), all.begin());
   all.back() = kHarmlessOfTwoTowers[0];
   return all;
 }();
@@ -301,21 +301,21 @@ KeyTable PretrainedKeys() {
 
 KeyTable LlavaKeys() {
   return {.read = kReadOfLlava,
-          .harmless = kHarmlessOfLlava,
+          .harmless = kHarmlessAroundTowers,
           .refused = kRefusedOfPictures,
           .advice = kAdviceOfPictures};
 }
 
 KeyTable TwoTowersKeys() {
   return {.read = kReadOfTwoTowers,
-          .harmless = kHarmlessOfClip,
+          .harmless = kHarmlessOfBoth,
           .refused = kRefusedOfPictures,
           .advice = kAdviceOfPictures};
 }
 
 KeyTable TowerKeys() {
   return {.read = kReadOfTower,
-          .harmless = kHarmlessOfLlava,
+          .harmless = kHarmlessAroundTowers,
           .refused = kRefusedOfPictures,
           .advice = kAdviceOfPictures};
 }

@@ -1,5 +1,6 @@
 #include <medley/weights/pretrained_tower.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -60,6 +61,13 @@ constexpr std::array<std::pair<std::string_view, Activation>, 5> kPublishedActiv
      {"gelu", Activation::kGelu},
      {"relu", Activation::kRelu}}};
 constexpr double kByteScale = 1.0 / 255;
+// LLaVA's does what CLIP's does.
+constexpr std::array<std::pair<std::string_view, TowerKind>, 5> kProcessors = {
+    {{"CLIPImageProcessor", TowerKind::kClip},
+     {"CLIPFeatureExtractor", TowerKind::kClip},
+     {"LlavaImageProcessor", TowerKind::kClip},
+     {"SiglipImageProcessor", TowerKind::kSiglip},
+     {"SiglipFeatureExtractor", TowerKind::kSiglip}}};
 
 std::string TypeIn(const ConfigFile& file, TowerPath path) {
   path.emplace_back("model_type");
@@ -89,7 +97,7 @@ class TowerReader {
   // Null where the class is none of those that medley reads, which is reported.
   const TowerClass* Find() {
     const std::string type = TypeIn(file_, {});
-    in_llava_ = type == "llava";
+    in_llava_ = type == kLlavaType;
     for (const TowerClass& of : kTowerClasses) {
       if (type == of.vision) return &of;
       if (type == of.whole) at_ = {kVision};
@@ -107,7 +115,15 @@ class TowerReader {
   }
 
   TowerConfig Read(const TowerClass& of) {
-    KeyReader keys(file_, at_, TowerKeys(), ignored_, whose_);
+    TowerConfig tower = ReadAt(at_, of);
+    ReadOuter(tower, of);
+    return tower;
+  }
+  bool in_llava() const { return in_llava_; }
+
+ private:
+  TowerConfig ReadAt(const TowerPath& at, const TowerClass& of) {
+    KeyReader keys(file_, at, TowerKeys(), ignored_, whose_);
     TowerConfig tower{.kind = of.kind,
                       .size = keys.Integer("image_size").value_or(kTowerSize),
                       .patch = keys.Integer("patch_size").value_or(of.patch),
@@ -129,21 +145,29 @@ class TowerReader {
     if (tower.width % tower.heads != 0)
       keys.Fail("num_attention_heads", "expected a divisor of hidden_size (" + std::to_string(tower.width) +
                                            "), found " + std::to_string(tower.heads));
-    ReadOuter(tower);
     return tower;
   }
-  bool in_llava() const { return in_llava_; }
 
- private:
-  void ReadOuter(TowerConfig& tower) {
+  void ReadOuter(TowerConfig& tower, const TowerClass& of) {
     if (in_llava_) return ReadLlava(tower);
-    if (!at_.empty()) KeyReader(file_, {}, TwoTowersKeys(), ignored_, whose_);
+    if (!at_.empty()) ReadTwoTowers(tower, of);
     // As LLaVA takes the state of each.
     if (tower.kind == TowerKind::kClip) --tower.layers;
     if (tower.layers >= 1) return;
     TowerPath layers = at_;
     layers.emplace_back("num_hidden_layers");
     file_.FailAt(layers, "expected 2 or more: the last one is left out, as LLaVA does it");
+  }
+
+  // Older files have the tower a second time, which transformers lays over the first.
+  void ReadTwoTowers(const TowerConfig& tower, const TowerClass& of) {
+    const KeyReader keys(file_, {}, TwoTowersKeys(), ignored_, whose_);
+    const TowerPath second = {"vision_config_dict"};
+    const JsonNode* over = file_.Find(second);
+    if (over == nullptr || !over->IsObject() || ReadAt(second, of) == tower) return;
+    file_.FailAt(second,
+                 "it is another tower than vision_config, over which transformers lays it; "
+                 "expected the same, or none");
   }
 
   void ReadLlava(TowerConfig& tower) {
@@ -185,6 +209,7 @@ class PreprocessorReader {
       : file_(file), at_(std::move(at)), keys_(file, at_, PreprocessorKeys(), ignored, whose) {}
 
   void Read(TowerConfig& tower) {
+    for (const char* key : {"feature_extractor_type", "image_processor_type"}) ReadClass(key, tower);
     for (const char* step : {"do_resize", "do_rescale", "do_normalize"}) {
       if (!keys_.Switch(step, true)) keys_.Fail(step, "expected true: medley always does it");
     }
@@ -202,6 +227,27 @@ class PreprocessorReader {
   }
 
  private:
+  // Whose defaults hold where the file says nothing.
+  void ReadClass(const char* key, TowerConfig& tower) {
+    if (!keys_.Has(key) || keys_.IsNull(key)) return;
+    const std::string found = keys_.Text(key, "");
+    std::string_view name = found;
+    for (const std::string_view form : {"Fast", "Pil"}) {
+      if (name.ends_with(form)) name.remove_suffix(form.size());
+    }
+    for (const auto& [known, kind] : kProcessors) {
+      if (name != known) continue;
+      const TowerClass& of = *std::ranges::find(kTowerClasses, kind, &TowerClass::kind);
+      tower.mean = of.mean;
+      tower.deviation = of.deviation;
+      tower.rule.shortest_edge = of.crops ? tower.size : 0;
+      return;
+    }
+    keys_.Fail(key, Quoted(found) +
+                        " is not supported; medley prepares pictures as CLIPImageProcessor, "
+                        "SiglipImageProcessor and LlavaImageProcessor do");
+  }
+
   void ReadResampling(TowerConfig& tower) {
     const std::int64_t resample = keys_.Integer("resample").value_or(3);
     if (resample != 2 && resample != 3)
@@ -245,32 +291,34 @@ class PreprocessorReader {
                "expected " + std::to_string(tower.size) + " pixels a side, as " + kPretrainedConfigFile +
                    " says of the tower (image_size)" +
                    (sides ? ", found " + std::to_string(sides->first) + " x " + std::to_string(sides->second)
-                          : ": a number, or height and width"));
+                          : ": height and width"));
   }
 
-  // Both sides at once; or the shorter one, and then the middle.
+  // Both sides at once; or the shorter one, and then the middle. A number alone is the shorter one, as all
+  // these classes have it.
   void ReadSize(TowerConfig& tower) {
     const bool crops =
         keys_.IsNull("do_center_crop") ? false : keys_.Switch("do_center_crop", tower.rule.shortest_edge > 0);
-    const auto edge = WholeNumber(Inside({"size", "shortest_edge"}));
-    const auto number = WholeNumber(Inside({"size"}));
+    auto edge = WholeNumber(Inside({"size", "shortest_edge"}));
+    if (!keys_.Switch("default_to_square") && !edge) edge = WholeNumber(Inside({"size"}));
     if (!crops) {
       if (edge)
-        keys_.Fail("size",
-                   "a picture whose shorter side alone is given (shortest_edge) needs do_center_crop: "
-                   "medley's are square");
+        keys_.Fail(
+            "size",
+            "a picture whose shorter side alone is given (shortest_edge, or a number) needs do_center_crop: "
+            "medley's are square");
       else if (Inside({"size"}) != nullptr)
         Expect("size", tower);
       tower.rule.shortest_edge = 0;
       return;
     }
     if (Inside({"crop_size"}) != nullptr) Expect("crop_size", tower);
-    if (!edge && !number && Inside({"size"}) != nullptr) {  // what is cut out is all of it
+    if (!edge && Inside({"size"}) != nullptr) {  // what is cut out is all of it
       Expect("size", tower);
       tower.rule.shortest_edge = 0;
       return;
     }
-    tower.rule.shortest_edge = edge ? *edge : number.value_or(tower.size);
+    tower.rule.shortest_edge = edge.value_or(tower.size);
     if (tower.rule.shortest_edge < 1 || tower.rule.shortest_edge > kMostEdge)
       keys_.Fail("size", "expected a shortest edge of 1 to " + std::to_string(kMostEdge) + ", found " +
                              std::to_string(tower.rule.shortest_edge));
@@ -307,6 +355,16 @@ std::string ReadPreprocessor(const std::filesystem::path& directory, const std::
 }
 
 }  // namespace
+
+bool SaysItHasATower(const std::filesystem::path& directory) {
+  Diagnostics nobody;  // hears what is wrong
+  const ConfigFile file(directory / kPretrainedConfigFile, nobody);
+  if (file.root() == nullptr || !file.root()->IsObject()) return false;
+  const std::string type = TypeIn(file, {});
+  return type == kLlavaType || std::ranges::any_of(kTowerClasses, [&](const TowerClass& of) {
+           return type == of.whole || type == of.vision;
+         });
+}
 
 std::filesystem::path RuleFileIn(const std::filesystem::path& directory) {
   for (const char* name : {kPreprocessorFile, kProcessorFile}) {

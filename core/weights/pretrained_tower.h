@@ -21,6 +21,8 @@ struct PretrainedTower {
 
   bool has_rule() const { return !rule_file.empty(); }
 };
+// Whether a folder's config.json is of a class that has a tower; what is in it may be refused all the same.
+bool SaysItHasATower(const std::filesystem::path& directory);
 // That file of a folder; "" where it has neither.
 std::filesystem::path RuleFileIn(const std::filesystem::path& directory);
 

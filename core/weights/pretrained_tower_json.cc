@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include <medley/weights/pretrained_config.h>
 #include <medley/weights/pretrained_tower.h>
 
 namespace medley {
@@ -46,7 +47,7 @@ ordered_json LlavaJson(const TowerConfig& tower, ordered_json text, const std::s
   text.erase("dtype"), text.erase("torch_dtype");
   const bool tied = text.value("tie_word_embeddings", false);
   return {{"architectures", {"LlavaForConditionalGeneration"}},
-          {"model_type", "llava"},
+          {"model_type", kLlavaType},
           {"image_token_index", tower.image_token},
           {"image_seq_length", tower.patches()},
           {"projector_hidden_act", ActivationName(tower.projector)},

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <medley/checkpoint/checkpoint_files.h>
+#include <medley/report/picture.h>
 #include <medley/weights/safetensors.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -50,6 +52,24 @@ class LlavaRun : public ::testing::Test {
     return Shell(Medley() + verb + " " MEDLEY_SOURCE_DIR "/configs/runs/llava.json " + Small() + more +
                  " 2>&1");
   }
+  // Pictures unlike those that it was trained on.
+  void ExpectPicturesAreSeenOrRefused(const fs::path& run) const {
+    const fs::path corpus = MEDLEY_SOURCE_DIR "/tests/fuzz/corpus";
+    std::ofstream(scratch_ / "pixel.png", std::ios::binary) << EncodePng(Picture(1, 1));
+    std::string wide = ReadText(corpus / "jpeg/rgb.jpg");
+    wide.replace(wide.find("\xff\xc0") + 7, 2, "\x4e\x20");  // 20,000
+    std::ofstream(scratch_ / "wide.jpg", std::ios::binary) << wide;
+    const auto shown = [&](const fs::path& picture, int code) {
+      const CommandResult done = Shell(Medley() + "generate " + run.string() + " --task pictures --image " +
+                                       picture.string() + " --prompt 'What do you see?' 2>&1");
+      EXPECT_EQ(done.code, code) << done.out;
+      return done.out;
+    };
+    shown(scratch_ / "pixel.png", 0);
+    shown(corpus / "png/grey16-alpha.png", 0);
+    EXPECT_TRUE(Has(shown(corpus / "jpeg/cmyk.jpg", 2), "its colours are CMYK"));
+    EXPECT_TRUE(Has(shown(scratch_ / "wide.jpg", 2), "larger than 8192 pixels a side"));
+  }
   static std::map<std::string, at::Tensor> Newest(const fs::path& run) {
     return ReadSafetensors(ListCheckpoints(run).at(0).path / "model.safetensors");
   }
@@ -88,6 +108,7 @@ TEST_F(LlavaRun, TrainsOnSomebodysPicturesBesideTheGameAndComesOutAsAFolder) {
     const CommandResult done = Shell(Medley() + then + " 2>&1");
     EXPECT_EQ(done.code, 0) << then << "\n" << done.out;
   }
+  ExpectPicturesAreSeenOrRefused(run);
   const ordered_json config = ordered_json::parse(ReadText(scratch_ / "out/config.json"));
   EXPECT_EQ(config.at("model_type"), "llava");
   EXPECT_EQ(config.at("image_token_index"), kImage);
@@ -152,6 +173,10 @@ TEST_F(LlavaRun, InspectShowsItsTowerAndWhetherItFits) {
   const CommandResult clip = Shell(Medley() + "inspect " + alone + " 2>&1");
   EXPECT_EQ(clip.code, 0) << clip.out;
   EXPECT_TRUE(Has(clip.out, "tower (clip): width 20, 2 layers that run")) << clip.out;
+  WriteText(folder_.path() / "preprocessor_config.json", R"({"do_pad": true})");
+  const CommandResult spoilt = Shell(line + " 2>&1");
+  EXPECT_EQ(spoilt.code, 2) << spoilt.out;
+  EXPECT_TRUE(Has(spoilt.out, "do_pad: expected false")) << spoilt.out;
 }
 
 TEST_F(LlavaRun, AFolderThatDoesNotFitEndsItWithWords) {

@@ -136,6 +136,12 @@ TEST(PretrainedTower, RefusesPreparationsThatMedleyDoesNotDo) {
       {R"({"crop_size": {"height": 14, "width": 15}})",
        "crop_size: expected 14 pixels a side, as config.json"},
       {R"({"do_center_crop": false})", "size: a picture whose shorter side alone is given"},
+      {R"({"do_center_crop": false, "size": 14})", "size: a picture whose shorter side alone is given"},
+      {R"({"default_to_square": true, "size": 20})", "size: expected 14 pixels a side, as config.json"},
+      {R"({"image_processor_type": "ViTImageProcessor"})",
+       "image_processor_type: 'ViTImageProcessor' is not supported; medley prepares pictures as CLIP"},
+      {R"({"feature_extractor_type": "LlavaNextImageProcessor"})",
+       "feature_extractor_type: 'LlavaNextImageProcessor' is not supported"},
       {R"({"size": {"shortest_edge": 0}})", "size: expected a shortest edge of 1 to 65536, found 0"},
       {R"({"do_flip": true})", "do_flip: is no key that medley knows"}};
   for (const auto& [patch, words] : cases) {
@@ -153,12 +159,36 @@ TEST(PretrainedTower, ReadsPreparationsInTheirOtherSpellings) {
   const TowerConfig cropped = ReadPretrainedTower(clip.path()).tower;
   EXPECT_EQ(cropped.rule.shortest_edge, 20);
   EXPECT_EQ(cropped.rule.resampling, PictureRule::Resampling::kBilinear);
+  // What a file leaves out is as its class has it, whatever the tower.
+  clip.Change(R"({"image_processor_type": "SiglipImageProcessorFast", "size": null, "crop_size": null,
+                  "do_center_crop": null, "image_mean": null, "image_std": null})",
+              "preprocessor_config.json");
+  const TowerConfig squashed = ReadPretrainedTower(clip.path()).tower;
+  EXPECT_EQ(squashed.rule.shortest_edge, 0);
+  EXPECT_EQ(squashed.mean, (std::array<double, 3>{0.5, 0.5, 0.5}));
   const CopiedFolder siglip("llava-siglip-full");
   fs::remove(siglip.path() / "preprocessor_config.json");
   siglip.Change(
       R"({"image_processor": {"size": {"height": 12, "width": 12}, "image_mean": [0.1, 0.2, 0.3]}})",
       "processor_config.json");
   EXPECT_EQ(ReadPretrainedTower(siglip.path()).tower.mean, (std::array<double, 3>{0.1, 0.2, 0.3}));
+}
+
+TEST(PretrainedTower, ASecondVisionConfigMustBeTheFirst) {
+  const CopiedFolder folder("clip-whole-rest-of-pixels");
+  const TowerConfig tower = ReadPretrainedTower(folder.path()).tower;
+  ordered_json config = folder.Json();
+  config["vision_config_dict"] = nullptr;
+  WriteText(folder.path() / "config.json", config.dump());
+  EXPECT_EQ(ReadPretrainedTower(folder.path()).tower, tower);
+  config["vision_config_dict"] = config["vision_config"];
+  WriteText(folder.path() / "config.json", config.dump());
+  EXPECT_EQ(ReadPretrainedTower(folder.path()).tower, tower);
+  // What it leaves out is the class's, not the first one's.
+  config["vision_config_dict"].erase("hidden_size");
+  WriteText(folder.path() / "config.json", config.dump());
+  const std::string found = RefusalOf(folder.path());
+  EXPECT_TRUE(Has(found, "vision_config_dict: it is another tower than vision_config")) << found;
 }
 
 TEST(PretrainedTower, AnUnknownKeyMayBeNamedAsIgnored) {

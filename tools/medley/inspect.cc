@@ -95,12 +95,9 @@ void Print(const SafetensorsFile& file) {
             << table.ToText();
 }
 
-// Nothing where a folder has none, or one that medley does not read, of which its language is all there is.
-std::optional<PretrainedTower> TowerIn(const fs::path& folder,
-                                       const std::vector<std::string>& ignored_keys) try {
+std::optional<PretrainedTower> TowerIn(const fs::path& folder, const std::vector<std::string>& ignored_keys) {
+  if (!SaysItHasATower(folder)) return std::nullopt;
   return ReadPretrainedTower(folder, ignored_keys);
-} catch (const InputError&) {
-  return std::nullopt;
 }
 
 void PrintTower(const TowerConfig& tower) {

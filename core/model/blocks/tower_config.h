@@ -23,6 +23,7 @@ struct TowerConfig {
   Activation projector = Activation::kGelu;  // of what maps it to a language
   std::int64_t image_token = 0;              // what stands for a picture in a text; 0: nothing does
 
+  bool operator==(const TowerConfig&) const = default;
   bool any() const { return kind != TowerKind::kNone; }
   std::int64_t patches() const { return (size / patch) * (size / patch); }
   // Vectors that go through the layers: CLIP has one of the whole picture before them.
