@@ -182,6 +182,9 @@ Asked PlainAsker::Ask(const Questions& questions) const {
   std::vector<std::int64_t> lengths;
   Asked asked;
   for (const JsonItem& line : questions.lines) {
+    for (const char* key : {"messages", "turns", "conversations"}) {
+      if (line.Has(key)) line.Fail(key, "no task is asked, which has conversations; expected \"prompt\"");
+    }
     prompts.push_back(tokenizer_.Encode(line.Text("prompt")));
     if (prompts.back().empty()) line.Fail("the prompt is empty");
     lengths.push_back(std::ssize(prompts.back()));
@@ -223,6 +226,9 @@ void AskAll(const Asker& asker, const Questions& questions, const AskSetting& se
     try {
       for (Reply& reply : AskSome(asker, questions, numbers, setting)) replies.push_back(std::move(reply));
       next += numbers.size();
+    } catch (const InputError&) {
+      if (numbers.size() <= 1) throw;
+      at_once = 1;  // those in front of the wrong one are answered
     } catch (const c10::OutOfMemoryError&) {
       if (numbers.size() <= 1) throw;
       AbandonForward(setting.device);

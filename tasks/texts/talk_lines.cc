@@ -117,9 +117,15 @@ class TalkReader {
   Talk talk_;
 };
 
+bool HasPrompt(const JsonItem& line) { return line.Has("prompt") || line.Has("completion"); }
+
+// Where the turns stand; "": the line has none.
 std::string TurnsKeyOf(const JsonItem& line) {
-  for (const char* key : {"messages", "conversations", "turns"}) {
-    if (line.Has(key)) return key;
+  for (const std::string key : {"messages", "conversations", "turns"}) {
+    if (!line.Has(key)) continue;
+    if (HasPrompt(line))
+      line.Fail("expected either \"" + key + "\" or \"prompt\" and \"completion\", found both");
+    return key;
   }
   return "";
 }
@@ -128,10 +134,7 @@ std::string TurnsKeyOf(const JsonItem& line) {
 
 Talk TalkOf(const JsonItem& line) {
   const std::string key = TurnsKeyOf(line);
-  const bool has_prompt = line.Has("prompt") || line.Has("completion");
-  if (!key.empty() && has_prompt)
-    line.Fail("expected either \"" + key + "\" or \"prompt\" and \"completion\", found both");
-  if (key.empty() && !has_prompt)
+  if (key.empty() && !HasPrompt(line))
     line.Fail("expected \"messages\", or \"prompt\" and \"completion\"; found neither");
   TalkReader reader(line, key.empty() ? "prompt" : key);
   if (!key.empty()) {

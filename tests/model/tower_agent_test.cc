@@ -174,7 +174,8 @@ TEST(TowerAgent, RefusesARowWithOtherNumbersOfTokensAndPictures) {
   example.tokens[1][3] = kPictureToken;
   const std::string words = test::MessageOf<InputError>([&] { test::Logits(agent, example); });
   EXPECT_NE(
-      words.find("'tokens' has 1 tokens for pictures (tower.image_token, 134) in row 1, and there are 2"),
+      words.find(
+          "'tokens' has 1 tokens for pictures (tower.image_token, 134) in row 1, and pictures are shown: 2"),
       std::string::npos)
       << words;
   ModelInputs prompt = example.Inputs();

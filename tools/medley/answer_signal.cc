@@ -15,6 +15,7 @@
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/passing_files.h>
+#include <medley/base/utf8.h>
 
 namespace medley {
 namespace {
@@ -73,6 +74,7 @@ bool InputLines::Next(std::string& line) {
 std::string AllOfInput() {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   if (text.ends_with('\n')) text.pop_back();
+  if (ValidUtf8(text) != text) throw InputError("the question on the standard input is not UTF-8; recode it");
   return text;
 }
 

@@ -27,7 +27,7 @@ class InputLines {
   bool is_over_ = false;
 };
 
-// All that stands there, without one line's end behind it.
+// All that stands there, without one line's end behind it. Throws InputError where it is not UTF-8.
 std::string AllOfInput();
 
 }  // namespace medley

@@ -84,6 +84,7 @@ void WriteReplies(const AskedLines& asked, const std::vector<Reply>& replies, bo
   std::string text;
   for (std::size_t i = 0; i < replies.size(); ++i) {
     ordered_json line = asked.lines[i];
+    line.erase("reply"), line.erase("reply_details");  // of an earlier answer; the new ones stand at the end
     line["reply"] = replies[i].text;
     if (details) line["reply_details"] = DetailsOf(replies[i]);
     text += JsonText(line) + '\n';

@@ -88,6 +88,7 @@ class Conversing {
 
   // Where it cannot be answered it was not said, and what waited to be shown with it is forgotten.
   void Answer(const std::string& line) {
+    if (ValidUtf8(line) != line) throw InputError("the line is not UTF-8; recode it");
     HandQuestion question;
     if (!system_.empty()) question.turns.push_back({"system", system_});
     question.turns.insert(question.turns.end(), turns_.begin(), turns_.end());

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,8 +61,9 @@ void AddOptions(CLI::App& app, Asking& asking) {
                                              "tokens are these where no task is asked");
   app.add_option(
          "--image", asking.images,
-         "what is shown with it, again for each: a PNG or JPEG picture of the model's size, or a scan or "
-         "clip that the task takes. A literal <image> in a conversation's words says where it stands")
+         "what is shown with it, again for each: a PNG or JPEG picture (of the model's size where no task is "
+         "asked and the model has no tower), or a scan or clip that the task takes. A literal <image> in a "
+         "conversation's words says where it stands")
       ->allow_extra_args(false);
   CLI::Option* const row = app.add_option("--row", asking.row, "which one of a file of many, from 0")
                                ->check(WholeNumber(0, 1 << 30));
@@ -93,6 +95,7 @@ void AddOptions(CLI::App& app, Asking& asking) {
                  "draw one of the likeliest tokens alone, as few as have this much of the probability")
       ->capture_default_str();
   app.add_option("--seed", asking.seed, "of what is drawn; a line of --from has its own by its number")
+      ->check(WholeNumber(0, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   AddJson(app, asking.as_json)
       ->excludes(chat)

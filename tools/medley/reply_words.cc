@@ -55,7 +55,8 @@ void PrintReply(const Reply& reply) {
 
 void SayIfCut(const Reply& reply, Console& console) {
   if (!reply.classes.empty()) return;
-  const std::string at = std::to_string(reply.tokens.size()) + " tokens";
+  const std::size_t count = reply.tokens.size();
+  const std::string at = std::to_string(count) + (count == 1 ? " token" : " tokens");
   if (reply.end == ReplyEnd::kCut)
     console.Say("the reply was cut at " + at + "; --tokens says how many it may have");
   if (reply.end == ReplyEnd::kInterrupted) console.Say("interrupted after " + at);

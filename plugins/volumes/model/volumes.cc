@@ -195,6 +195,10 @@ medley::Generated Volumes::Generate(const ModelInputs& prompt, const medley::Gen
                                     medley::ForwardContext& context) const {
   const at::NoGradGuard no_grad;
   if (options.decode_image) throw medley::InputError("the model volumes draws no pictures");
+  if (!std::ranges::any_of(prompt, [](const auto& input) { return input.name == "volumes"; }))
+    throw medley::InputError(
+        "the model volumes is asked by a task, which says where scans stand among the words; leave out "
+        "--plain");
   medley::PromptStates prompts{
       .states = {}, .lengths = medley::InputNamed(prompt, "lengths").to(at::kCPU), .seen = {}};
   const std::int64_t longest = Largest(prompts.lengths);

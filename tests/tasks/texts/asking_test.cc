@@ -159,6 +159,9 @@ TEST_F(AskedChat, AFileOfQuestionsIsAnsweredLineByLine) {
   // Its own answers are lines to ask anew, and what it wrote may be written over; what it did not may not.
   EXPECT_EQ(Shell(Ask(drawn + Path("replies.jsonl"))).code, 0);
   EXPECT_EQ(Lines("drawn.jsonl")[0].at("reply_details").at("tokens"), alone.at("tokens"));
+  const std::string again = "--tokens 2 --from " + Path("drawn.jsonl") + " --out " + Path("again.jsonl");
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(Shell(Ask(again)).code, 0);
+  EXPECT_FALSE(Lines("again.jsonl")[0].contains("reply_details")) << "of the answer before";
   WriteBytes(Path("mine.jsonl"), "{\"mine\": 1}\n");
   Refused("--from " + Path("asked.jsonl") + " --out " + Path("mine.jsonl"));
 }
@@ -236,10 +239,20 @@ TEST_F(AskedChat, RefusesWhatItCannotAnswerInWords) {
   Refused("--row 1 --from " + Path("run.json") + " --out " + Path("no.jsonl"));
   EXPECT_TRUE(Has(Refused("--plain --prompt a --out " + Path("p.png")).out, "name that by --image"));
   Refused("--prompt a --temperature -1");
+  Refused("--prompt a --seed -1");
+  for (const std::string words : {"", "--chat "}) {
+    const CommandResult bytes = Shell("printf 'a\\377\\n' | " + Ask(words + "2>&1"));
+    EXPECT_EQ(bytes.code, 2) << bytes.out;
+    EXPECT_TRUE(Has(bytes.out, "is not UTF-8; recode it")) << bytes.out;
+  }
   WriteBytes(Path("bad.jsonl"), "{\"prompt\": \"a\"}\n{\"promt\": \"b\"}\n");
   EXPECT_TRUE(Has(Refused("--from " + Path("bad.jsonl") + " --out " + Path("no.jsonl")).out,
                   "bad.jsonl:2: \"prompt\" is missing; did you mean 'promt'?"));
-  EXPECT_FALSE(std::filesystem::exists(Path("no.jsonl")));
+  EXPECT_EQ(Lines("no.jsonl").size(), 1U) << "what is right in front of it is answered";
+  WriteBytes(Path("bad.jsonl"), R"({"prompt": "a", "messages": [{"role": "user", "content": "b"}]})");
+  const std::string from_bad = "--from " + Path("bad.jsonl") + " --out " + Path("no.jsonl");
+  EXPECT_TRUE(Has(Refused(from_bad).out, "found both"));
+  EXPECT_TRUE(Has(Refused("--plain " + from_bad).out, "bad.jsonl:1: messages: no task is asked"));
   WriteBytes(Path("none.jsonl"), "\n");
   EXPECT_TRUE(
       Has(Refused("--from " + Path("none.jsonl") + " --out " + Path("no.jsonl")).out, "has no lines"));
@@ -478,7 +491,7 @@ TEST_F(AskedLlava, AsItIsReadsItsTokenForPictures) {
   EXPECT_NE(Log(Json("--plain --prompt 'user:Which?'" + Shown("red"))), Log(red));
   const CommandResult two = Ask("--plain --prompt '<image>a<image>'" + Shown("red"));
   EXPECT_EQ(two.code, 2) << two.out;
-  EXPECT_TRUE(Has(two.out, "2 tokens for pictures") && Has(two.out, "there are 1 pictures")) << two.out;
+  EXPECT_TRUE(Has(two.out, "2 tokens for pictures") && Has(two.out, "pictures are shown: 1")) << two.out;
 }
 
 // A conversation that is kept open by a pipe, in the background.
