@@ -1,6 +1,7 @@
 """tools/pth-to-safetensors on files made up here, without torch: pickles as torch.save writes them, and such as would run code."""
 
 import collections
+import contextlib
 import io
 import json
 import os
@@ -14,6 +15,9 @@ import unittest
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tools"))
+from pth.command import main  # for what is run thousands of times
 
 
 class Global:
@@ -26,6 +30,13 @@ class Global:
 class Call:
     def __init__(self, called, *arguments):
         self.called, self.arguments = called, arguments
+
+
+class Built:
+    """A value, and what BUILD sets of it."""
+
+    def __init__(self, value, state):
+        self.value, self.state = value, state
 
 
 class Saved:
@@ -46,6 +57,10 @@ class Pickler(pickle._Pickler):
             self.save(value.called)
             self.save(value.arguments)
             self.write(pickle.REDUCE)
+        elif isinstance(value, Built):
+            self.save(value.value)
+            self.save(value.state)
+            self.write(pickle.BUILD)
         elif isinstance(value, Saved):
             self.save(value.id)
             self.write(pickle.BINPERSID)
@@ -148,6 +163,44 @@ class PthToSafetensors(unittest.TestCase):
         self.write(pickled(Call(Global("__main__", "Net"))))
         self.refused("its pickle names __main__.Net", "Save model.state_dict() alone")
 
+    def test_attributes_are_set_of_no_tensor(self):
+        for state in ({"begin": -4}, {"strides": [-3, 1]}, {"sizes": ["a"]}, {"storage": 5}, (None, {"begin": -4})):
+            self.write(pickled({"w": Built(self.tensors["weight"], state)}))
+            self.refused("its pickle sets attributes of a Tensor, which torch.save does of a state_dict alone")
+        self.write(pickled({"w": tensor("Float", Built("0", {"a": 1}), 6, 0, [6], [1])}))
+        self.refused("its pickle sets attributes of a str")
+
+    def test_the_metadata_of_a_state_dict_is_left_aside(self):
+        ordered = Call(Global("collections", "OrderedDict"), [["w", self.tensors["weight"]]])
+        for state in ({"_metadata": {"": {"version": 1}}}, {"items": 5}, (None, {"items": 5})):
+            self.write(pickled(Built(ordered, state)))
+            done = self.tool()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(list(self.read()), ["w"])
+            self.out.unlink()
+
+    def test_whichever_byte_is_wrong_the_tensors_are_right_or_it_is_said(self):
+        self.write(pickled({"w": self.tensors["weight"], "steps": self.tensors["steps"]}))
+        self.assertEqual(self.tool().returncode, 0)
+        right, tensors = self.pth.read_bytes(), self.read()
+        for at in range(len(right)):
+            for mask in (1, 0x80, 0xff):
+                self.out.unlink(missing_ok=True)
+                self.pth.write_bytes(right[:at] + bytes([right[at] ^ mask]) + right[at + 1:])
+                with self.subTest(at=at, mask=mask), contextlib.redirect_stderr(io.StringIO()):
+                    if main("", [str(self.pth), str(self.out)]) == 0:
+                        self.assertEqual(self.read(), tensors)
+                    else:
+                        self.assertFalse(self.out.exists())
+
+    def test_a_record_that_is_shorter_than_it_says_is_refused(self):
+        self.write(pickled({"w": tensor("Float", "0", 9, 0, [9], [1])}))
+        data = bytearray(self.pth.read_bytes())
+        size = data.index(b"model/data/0", data.index(b"PK\1\2")) - 46 + 24  # in the archive's list
+        data[size:size + 4] = struct.pack("<I", 36)
+        self.pth.write_bytes(data)
+        self.refused("its record model/data/0 is damaged: it has 36 bytes, of which 24 are stored")
+
     def test_what_is_damaged_is_said(self):
         self.pth.write_bytes(b"\x80\x02}q\x00.")
         self.refused("is no zip: expected what torch.save writes since torch 1.6")
@@ -235,6 +288,24 @@ class PthToSafetensors(unittest.TestCase):
         self.assertEqual(list(self.read(self.folder / "made/adapter_model.safetensors")),
                          ["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
                           "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"])
+
+    def test_two_names_that_become_one_are_refused(self):
+        names = ["qwen_model.model.norm.weight", "qwen_model.base_model.model.model.norm.weight"]
+        done = self.player(dict.fromkeys(names, self.tensors["last"]), "--base", self.base())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"'{names[0]}' and '{names[1]}' both become 'model.norm.weight', expected one of them", done.stderr)
+        self.assertFalse((self.folder / "made").exists())
+
+    def test_alpha_is_a_number_above_0(self):
+        self.write(pickled(self.tensors))
+        for alpha in ("nan", "inf", "-inf", "0", "-16"):
+            self.refused(f"--alpha {float(alpha)}: expected a finite number above 0",
+                         arguments=["--names", "player", "--base", self.folder, f"--alpha={alpha}"])
+
+    def test_what_is_the_players_needs_names(self):
+        self.write(pickled(self.tensors))
+        for arguments in (["--base", self.folder], ["--alpha", "16"]):
+            self.refused("--base and --alpha go with --names player", arguments=arguments)
 
     def test_a_number_where_rows_are_expected_is_refused(self):
         tensors = {"qwen_model.model.norm.weight": self.tensors["last"],

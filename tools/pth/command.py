@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 import struct
@@ -82,6 +83,10 @@ def parse(doc, arguments):
     given = parser.parse_args(arguments)
     if given.names and given.base is None:
         parser.error("--names player needs --base, the folder of the language that the model was trained from")
+    if not given.names and (given.base is not None or given.alpha is not None):
+        parser.error("--base and --alpha go with --names player; without --names the tensors are written under their own names, alone")
+    if given.alpha is not None and not 0 < given.alpha < math.inf:
+        parser.error(f"--alpha {given.alpha}: expected a finite number above 0")
     if not given.names and given.out.suffix != ".safetensors":
         parser.error(f"{given.out}: without --names expected OUT.safetensors")
     return given

@@ -52,7 +52,7 @@ def image_parts(name, tensor):
 
 def renamed(file):
     """tensors by file and name, and the names that are left aside."""
-    files, left, strange = {}, [], []
+    files, sources, left, strange = {}, {}, [], []
     for name, tensor in file.tensors.items():
         if LEFT.fullmatch(name):
             scales = name == "layer_scale_factors" and not ones(file, tensor)
@@ -66,7 +66,10 @@ def renamed(file):
         if not found:
             strange.append(name)
             continue
-        files.setdefault(to, {}).update(found)
+        for own, part in found.items():
+            if sources.setdefault((to, own), name) != name:
+                raise Wrong(f"{file.path}: '{sources[to, own]}' and '{name}' both become '{own}', expected one of them")
+            files.setdefault(to, {})[own] = part
     if strange or LANGUAGE not in files:
         raise Wrong(f"{file.path} is no model of QwenPlayer: " + (f"it has {', '.join(strange[:5])}" if strange else
                     "nothing in it begins with qwen_model.") + "; without --names the tensors are written under their own names")

@@ -1,13 +1,17 @@
 """Reads a state_dict that torch.save wrote, since torch 1.6: names, shapes, and where the bytes are. No code of the file runs."""
 
 import collections
+import io
 import pickle
+import struct
 import zipfile
 
 # By the names of torch's storages, in safetensors' words, and bytes of a number.
 TYPES = {"Double": ("F64", 8), "Float": ("F32", 4), "Half": ("F16", 2), "BFloat16": ("BF16", 2), "Long": ("I64", 8), "Int": ("I32", 4),
          "Short": ("I16", 2), "Char": ("I8", 1), "Byte": ("U8", 1), "Bool": ("BOOL", 1)}
 MOST_PICKLE = 64 << 20
+# What zipfile says of a damaged archive, by which of its bytes is wrong.
+DAMAGED = (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, OverflowError, struct.error)
 
 
 class Wrong(Exception):
@@ -81,6 +85,14 @@ class _Unpickler(pickle._Unpickler):  # of Python, not of C: its memo is no arra
             raise Wrong("its pickle has a storage that torch.save does not write")
         return Storage(kind, key, count)
 
+    def load_build(self):
+        """What a state_dict has beside its tensors, its _metadata, is left aside; of all else it would go around __init__."""
+        self.stack.pop()
+        if not isinstance(self.stack[-1], collections.OrderedDict):
+            raise Wrong(f"its pickle sets attributes of a {type(self.stack[-1]).__name__}, which torch.save does of a state_dict alone")
+
+    dispatch = {**pickle._Unpickler.dispatch, pickle.BUILD[0]: load_build}
+
 
 class PthFile:
     """An open file. tensors: by name."""
@@ -92,6 +104,8 @@ class PthFile:
         except zipfile.BadZipFile:
             raise Wrong(f"{path} is no zip: expected what torch.save writes since torch 1.6. Older files are read by torch alone: "
                         "torch.save(torch.load(FILE, weights_only=True), NEW)") from None
+        except DAMAGED as error:
+            raise Wrong(f"{path} is damaged: {error}") from None
         records = [name for name in self._zip.namelist() if name.endswith("data.pkl")]
         if len(records) != 1:
             raise Wrong(f"{path} has {len(records)} records data.pkl, expected one: it is no file of torch.save")
@@ -108,13 +122,15 @@ class PthFile:
             raise Wrong(f"{self.path} lacks its record {name}; it is damaged") from None
         if info.compress_type != zipfile.ZIP_STORED:
             raise Wrong(f"{self.path}: its record {name} is packed, which torch.save does not do")
+        if info.compress_size != info.file_size:
+            raise Wrong(f"{self.path}: its record {name} is damaged: it has {info.file_size} bytes, of which {info.compress_size} are stored")
         return info
 
     def _bytes(self, name):
         info = self._info(name)
         try:
             return self._zip.read(info)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        except DAMAGED as error:
             raise Wrong(f"{self.path}: its record {name} is damaged: {error}") from None
 
     def _require_little_endian(self):
@@ -126,13 +142,13 @@ class PthFile:
         info = self._info(record)
         if info.file_size > MOST_PICKLE:
             raise Wrong(f"{self.path}: its pickle has {info.file_size} bytes, at most {MOST_PICKLE} are read")
-        with self._zip.open(info) as file:
-            try:
-                return _Unpickler(file).load()
-            except Wrong as wrong:
-                raise Wrong(f"{self.path}: {wrong}") from None
-            except Exception as error:
-                raise Wrong(f"{self.path}: its pickle cannot be read: {type(error).__name__}: {error}") from None
+        data = io.BytesIO(self._bytes(record))
+        try:
+            return _Unpickler(data).load()
+        except Wrong as wrong:
+            raise Wrong(f"{self.path}: {wrong}") from None
+        except Exception as error:
+            raise Wrong(f"{self.path}: its pickle cannot be read: {type(error).__name__}: {error}") from None
 
     def _named(self, saved, key):
         if key is not None:
