@@ -49,8 +49,8 @@ class ChatFormat(unittest.TestCase):
                               text=True, check=False)
         return done.returncode, done.stderr
 
-    def refused(self, code, *words):
-        found, said = self.tool()
+    def refused(self, code, *words, arguments=()):
+        found, said = self.tool(*arguments)
         self.assertEqual(found, code, said)
         for word in words:
             self.assertIn(word, said)
@@ -85,6 +85,8 @@ class ChatFormat(unittest.TestCase):
         (self.folder / "preprocessor_config.json").write_text("{}")
         self.assertIn("contents as parts, pictures in place", self.tool()[1])
         self.assertNotIn("trims", json.loads(self.file.read_text()))
+        self.write("{% if messages[0].role == 'system' and messages[0].content is not string %}{{ raise_exception('') }}{% endif %}" + both)
+        self.assertIn("contents as texts", self.tool()[1])
 
     def test_what_cuts_answers_is_found(self):
         self.write(PLAIN.replace("message.content }}", "message.content.split('</think>')[-1] if message.role == 'assistant' else "
@@ -118,6 +120,13 @@ class ChatFormat(unittest.TestCase):
         self.refused(2, "has no chat template: expected chat_template.jinja, or chat_template in")
         self.write("{% for %}")
         self.refused(2, "its template is not jinja: ")
+        (self.folder / "chat_template.jinja").write_bytes(PLAIN.encode() + b"\xff")
+        self.refused(2, "chat_template.jinja: 'utf-8' codec can't decode byte 0xff")
+        (self.folder / "chat_template.jinja").unlink()
+        (self.folder / "chat_template.jinja").mkdir()
+        self.refused(2, "chat_template.jinja: ", "Is a directory")
+        (self.folder / "chat_template.jinja").rmdir()
+        (self.folder / "chat_template.jinja").touch()
         self.write(None)
         (self.folder / "chat_template.jinja").unlink()
         (self.folder / "chat_template.json").write_text("[5]")
@@ -132,6 +141,10 @@ class ChatFormat(unittest.TestCase):
         self.refused(2, "tokenizer_config.json: ")
         self.folder = self.folder / "none"
         self.refused(2, "is no folder; expected one of published weights")
+
+    def test_a_day_without_another_behind_it_is_said(self):
+        self.write(PLAIN)
+        self.refused(2, "--date 9999-12-31: expected a day up to 9999-11-21", arguments=["--date", "9999-12-31"])
 
     def test_a_template_runs_no_code(self):
         self.write("{{ messages.__class__.__mro__[1].__subclasses__() }}" + PLAIN)

@@ -11,6 +11,7 @@ from .proof import prove
 from .template import Folder, Wrong
 
 FORMS = {"texts": "as texts", "parts": "as parts", "mixed": "as parts where pictures stand, else as texts"}
+LATER = datetime.timedelta(days=40)  # on another day, in another month
 
 
 def say(*words):
@@ -25,7 +26,7 @@ def found(template, specials, form):
 
 
 def table_of(folder):
-    """That of the folder's own form where several are right; a Misfit where none is."""
+    """That of the folder's own form where several are right, but before all one with a system; a Misfit where none is."""
     tables, misfits = [], {}
     for form in ("parts", "mixed", "texts") if folder.is_processors else ("texts", "mixed", "parts"):
         try:
@@ -61,6 +62,8 @@ def parse(doc, arguments):
     given = parser.parse_args(arguments)
     if given.file and given.file.suffix != ".json":
         parser.error(f"{given.file}: a chat format is a file NAME.json")
+    if given.date > datetime.date.max - LATER:
+        parser.error(f"--date {given.date}: expected a day up to {datetime.date.max - LATER}")
     return given
 
 
@@ -69,7 +72,7 @@ def main(doc, arguments=None):
     try:
         folder = Folder(given.folder, given.date)
         form, table, probe, count = table_of(folder)
-        other_day = Folder(given.folder, given.date + datetime.timedelta(days=40)).template
+        other_day = Folder(given.folder, given.date + LATER).template
     except Wrong as wrong:
         say(wrong)
         return 2

@@ -82,10 +82,17 @@ class Template:
         return sorted(found)
 
 
+def _text(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise Wrong(f"{path}: {error}") from error
+
+
 def _read(path):
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return json.loads(_text(path))
+    except ValueError as error:
         raise Wrong(f"{path}: {error}") from error
 
 
@@ -104,7 +111,7 @@ def _named(value, path):
 def _source(folder, config):
     file = folder / "chat_template.jinja"
     if file.exists():
-        return file.read_text(encoding="utf-8")
+        return _text(file)
     file = folder / "chat_template.json"
     if file.exists():
         saved = _read(file)
