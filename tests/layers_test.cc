@@ -243,8 +243,8 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/train/admission.cc", "core/train/profile_sink.cc", "core/train/resumed_weights.cc",
       "core/train/weight_edits.cc",
       // In a folder that is new: an export's, a plugin's.
-      "core/run/export.cc", "core/run/export_config.cc", "core/weights/peft_weights_writer.cc",
-      "core/weights/pretrained_writer.cc", "tools/medley/new.cc",
+      "core/run/export.cc", "core/run/export_config.cc", "core/run/export_model.cc",
+      "core/weights/peft_weights_writer.cc", "core/weights/pretrained_writer.cc", "tools/medley/new.cc",
       // What can be made again, and what was confirmed.
       "core/data/record_index.cc", "core/plugin/confirmed_paths.cc",
       // A directory of the process; /dev/null; and what torchrun names in the environment.

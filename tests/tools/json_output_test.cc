@@ -66,7 +66,7 @@ class Outputs {
     EXPECT_EQ(printed.code, code) << arguments;
     EXPECT_EQ(printed.out, "") << arguments;
     const CommandResult told = Shell(Medley() + arguments + " --json 2>&1 >/dev/null");
-    EXPECT_TRUE(told.out.starts_with("medley: ")) << told.out;
+    EXPECT_NE(("\n" + told.out).find("\nmedley: "), std::string::npos) << told.out;
     EXPECT_EQ(Shell(Medley() + arguments + " >/dev/null 2>&1").code, code) << arguments;
   }
   // No key of the schema is idle, but for those that nothing here can bring about.

@@ -238,7 +238,7 @@ WrongScans::WrongScans(std::vector<One> all) : InputError(WordsOf(all)), all_(st
 WrongScans::~WrongScans() = default;
 
 Conversation ConversationOf(const JsonItem& line, const fs::path& folder, const ReadingForm& form) {
-  return ConversationReader(line, folder, form).Take();
+  return ScanConversation(line, folder, form).Take();
 }
 
 }  // namespace medley_volumes
