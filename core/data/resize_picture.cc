@@ -14,6 +14,7 @@ constexpr int kColours = 3;
 
 // As libtorch's kernels of antialiased bytes: weights of 16 bits with as many of them behind the point as the
 // largest one leaves, sums of 32.
+// Keys' cubic convolution (1981), in the order of operations of PIL and libtorch, on which bits hang.
 double CubicWeight(double x) {
   constexpr double kA = -0.5;  // PIL's
   x = std::abs(x);

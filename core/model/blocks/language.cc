@@ -266,14 +266,13 @@ AdapterDrops Language::DropsOf(std::size_t index, const TextInput& text, Forward
 
 at::Tensor Language::Hidden(at::Tensor x, const TextInput& text, ForwardContext& context) const {
   const Places places = PlacesOf(text, x.size(1), x.options().requires_grad(false));
-  at::Tensor y = std::move(x);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const AdapterDrops drops = DropsOf(i, text, context);
-    y = context.Layer("text", static_cast<int>(i), y, [this, i, text, places, drops](const at::Tensor& in) {
+    x = context.Layer("text", static_cast<int>(i), x, [this, i, text, places, drops](const at::Tensor& in) {
       return RunLayer(i, in, text, places, drops);
     });
   }
-  return RmsNorm(y, final_norm_, config_.rms_epsilon);
+  return RmsNorm(x, final_norm_, config_.rms_epsilon);
 }
 
 at::Tensor Language::Continue(const at::Tensor& x, const at::Tensor& positions, std::int64_t end,
