@@ -11,6 +11,7 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/printable.h>
 #include <medley/base/random.h>
+#include <medley/base/utf8.h>
 
 #include "tools/medley/answer_signal.h"
 #include "tools/medley/reply_words.h"
