@@ -1,8 +1,10 @@
 #include <medley/step/passes/saved_variables.h>
 
+#include <ATen/SavedTensorHooks.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
+#include <atomic>
 #include <unordered_map>
 #include <utility>
 
@@ -16,11 +18,15 @@ struct Scope {
   Scope* around;
   SavedTensorKeeper* keeper;
   CountSavedBytes::State* counter;
+  std::size_t pythons;  // pairs of hooks of Python's that were open around it
 };
 thread_local Scope* innermost = nullptr;
 
-Scope* Push(SavedTensorKeeper* keeper, CountSavedBytes::State* counter) {
-  return innermost = new Scope{innermost, keeper, counter};
+std::size_t HooksOfPython() { return at::SavedTensorDefaultHooks::get_tls_state().stack.size(); }
+
+void Push(SavedTensorKeeper* keeper, CountSavedBytes::State* counter) {
+  InstallSavedVariableHooks();
+  innermost = new Scope{innermost, keeper, counter, HooksOfPython()};
 }
 
 void Pop() { delete std::exchange(innermost, innermost->around); }
@@ -72,19 +78,40 @@ class Hooks final : public torch::autograd::SavedVariableHooks {
   std::unique_ptr<KeptTensor> kept_;
 };
 
-class Engine final : public torch::autograd::Engine {
+using torch::autograd::Engine;
+
+std::atomic<Engine*> found = nullptr;
+
+// Nothing but the slot. It has no threads, and is never the engine of a thread.
+class SlotEngine final : public Engine {
  public:
-  Engine() = default;
-  ~Engine() override { stop(); }  // the base's destructor would stop threads that still call our overrides
+  SlotEngine() = default;
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    if (innermost == nullptr) return nullptr;
+    if (innermost == nullptr) return found.load()->get_default_saved_variable_hooks();
+    if (HooksOfPython() > innermost->pythons) {
+      if (auto hooks = found.load()->get_default_saved_variable_hooks()) return hooks;
+    }
     return std::make_unique<Hooks>();
+  }
+  torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
+                                         const torch::autograd::variable_list& inputs, bool keep_graph,
+                                         bool create_graph, bool accumulate_grad,
+                                         const torch::autograd::edge_list& outputs) override {
+    return found.load()->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  }
+  c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
+      const std::shared_ptr<torch::autograd::GraphTask>& task, std::shared_ptr<torch::autograd::Node> root,
+      torch::autograd::InputBuffer&& buffer) override {
+    return found.load()->execute_with_graph_task(task, std::move(root), std::move(buffer));
+  }
+  std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
+    return found.load()->make_anomaly_metadata();
   }
 };
 
-torch::autograd::Engine& OurEngine() {
-  static Engine engine;
-  return engine;
+Engine& OurEngine() {
+  static Engine* const engine = new SlotEngine;  // never ended: threads may save while the process ends
+  return *engine;
 }
 
 }  // namespace
@@ -92,7 +119,17 @@ torch::autograd::Engine& OurEngine() {
 KeptTensor::~KeptTensor() = default;
 SavedTensorKeeper::~SavedTensorKeeper() = default;
 
-void InstallSavedVariableHooks() { torch::autograd::set_default_engine_stub(&OurEngine); }
+void InstallSavedVariableHooks() {
+  Engine& present = Engine::get_default_engine();
+  if (&present == &OurEngine()) return;
+  found = &present;  // first: whoever gets ours forwards
+  torch::autograd::set_default_engine_stub(&OurEngine);
+}
+
+Engine& ComputingEngine() {
+  InstallSavedVariableHooks();
+  return *found;
+}
 
 KeepSavedTensors::KeepSavedTensors(SavedTensorKeeper& keeper) { Push(&keeper, nullptr); }
 KeepSavedTensors::~KeepSavedTensors() { Pop(); }

@@ -6,17 +6,28 @@
 #include <memory>
 #include <set>
 
+namespace torch::autograd {
+struct Engine;
+}
+
 namespace medley {
 
 // What autograd saves for the backward, seen through the one slot for hooks that the engine has in C++.
 //
 // Its users share the slot through a stack of scopes, one stack a thread: the innermost keeper decides what
 // becomes of a tensor that an operator saves. Without a scope nothing changes.
+//
+// A process has one default engine, and who puts his there last has the slot. So ours keeps the one that it
+// found, libtorch's own or, after `import torch`, Python's, and is nothing but a slot before it: that one
+// computes, and has its hooks wherever no scope of ours is open inside of them.
 
-// Puts an engine with the slot in the place of libtorch's. Call before the first backward: whichever engine
-// makes that one has the process's threads for a GPU, and no other ever has any. Calling again changes
-// nothing.
+// Puts our engine before the one that is there. Every scope does so as it opens, whatever was put there
+// meanwhile. On a GPU the engine of the first backward has the process's threads for it, and no other ever
+// has any: so `import torch` comes before that one.
 void InstallSavedVariableHooks();
+// The engine that ours forwards to, which is ahead of all others then. Who is to stand between the two, as
+// Python's face must to tell what a backward of Python's threw, puts his there and calls Install again.
+torch::autograd::Engine& ComputingEngine();
 
 // Stands in a graph for a saved tensor. Lives and dies with the node that saved it; on CUDA the engine's own
 // threads call it.
