@@ -1,4 +1,5 @@
 // The module _medley: what the package medley is a thin face of.
+#include "python/binding/engine.h"
 #include "python/binding/python.h"
 #include "python/binding/raised.h"
 #include "python/binding/tensors.h"
@@ -27,6 +28,7 @@ PyObject* MakeModule() {
   Object module = Checked(PyModule_Create(&kModule));
   AddErrors(module.get());
   FindTorchsObjects();
+  JoinEngines();
   return module.release();
 }
 
