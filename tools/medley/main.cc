@@ -33,6 +33,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/stop_signal.h>
 #include <medley/base/suggest.h>
+#include <medley/base/torch_folder.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 #include <medley/report/screen.h>
@@ -55,6 +56,8 @@ void OpenNamedTorch() {
     const fs::path library = fs::path(*named) / below / "libtorch_cpu.so";
     std::error_code ignored;
     if (!fs::exists(library, ignored)) continue;
+    if (const std::string why = WhyOtherTorch(*named); !why.empty())
+      throw InputError("MEDLEY_TORCH_ROOT: " + why);
     // By its absolute path: the linker then knows it by its name, and looks for no other.
     if (dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return;
     throw InputError("MEDLEY_TORCH_ROOT: cannot open " + Printable(library) + ": " + dlerror());
@@ -135,10 +138,24 @@ void CheckAddressSpace() {
               FormatBytes(static_cast<std::int64_t>(kLibtorch)) + ". Raise the limit");
 }
 
+// Where the user names no libtorch: the one that would be opened is the one that medley was built for.
+void CheckOwnTorch() {
+  if (Environment("MEDLEY_TORCH_ROOT")) return;
+  const std::filesystem::path root = TorchRoot();
+  std::error_code ignored;
+  if (!SitePackagesOf(LibraryDirectory()).empty() && !std::filesystem::exists(root, ignored))
+    throw InputError("this medley was installed by pip, and no torch lies beside it: expected " +
+                     Printable(root) +
+                     ". Install it there: pip install torch==" + std::string(Torch().version) +
+                     "; or MEDLEY_TORCH_ROOT names another copy of that release");
+  if (const std::string why = WhyOtherTorch(root); !why.empty()) throw InputError(why);
+}
+
 // The library stays open: its code is on the stack, in exception types and in libtorch's registries.
 int RunTensorVerb(const std::string& verb, int argc, char** argv) {
   CheckAddressSpace();
   OpenNamedTorch();
+  CheckOwnTorch();
   const std::filesystem::path library =
       LibraryDirectory() / "medley" / (verb == kHiddenVerb ? "medley_check.so" : "medley_verbs.so");
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
