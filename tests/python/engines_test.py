@@ -280,7 +280,9 @@ class UnderFsdp2(Cases):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        print(json.dumps(globals()[sys.argv[1]](sys.argv[2])), flush=True)
+    case = {"torch_after": torch_after, "torch_before": torch_before, "torch_between": torch_between, "counted": counted, "thrown": thrown,
+            "sharded": sharded}.get(sys.argv[1] if len(sys.argv) > 2 else "")
+    if case:
+        print(json.dumps(case(sys.argv[2])), flush=True)
         os._exit(0)
     unittest.main()
