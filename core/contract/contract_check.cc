@@ -14,6 +14,7 @@
 #include <medley/contract/contract_reruns.h>
 #include <medley/contract/kept_state.h>
 #include <medley/model/device.h>
+#include <medley/plugin/author_words.h>
 #include <medley/step/abandon.h>
 #include <medley/step/sample_rows.h>
 
@@ -92,7 +93,7 @@ std::string Listing(const LoadedTask& task, const std::vector<std::string>& diff
   std::string message = "task '" + task.info().name + "' (variant '" + task.variant().name +
                         "') does not do what its spec says; make the two agree:";
   for (const std::string& difference : differences) message += "\n  " + difference;
-  return message;
+  return InAuthorsWords(std::move(message), task.in_python());
 }
 
 }  // namespace
@@ -234,8 +235,9 @@ void ContractCheck::Check(LoadedTask& task, const RowRange& from, bool thorough)
   const Rows rows = RowsToCheck(task, from);
   if (SaveGenerators(device_) != generators) {
     throw Error("plugin '" + task.plugin() + "' (task " + task.info().name +
-                ", while sampling): it drew from libtorch's own generator, so its rows would depend on what "
-                "was drawn before; draw from rows.Random(row) instead");
+                InAuthorsWords(", while sampling): it drew from libtorch's own generator, so its rows would "
+                               "depend on what was drawn before; draw from rows.Random(row) instead",
+                               task.in_python()));
   }
   std::set<std::int64_t> again(rows.pairs.begin(), rows.pairs.end());
   again.insert(rows.shown.begin(), rows.shown.end());

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/memory/cpu_allocator.h>
+#include <medley/plugin/author_words.h>
 #include <medley/step/sample_rows.h>
 
 namespace medley {
@@ -48,9 +49,11 @@ bool SameItems(const Batch& one, const Batch& other, const std::string& name) {
                                 "calls (a member that counts, std::rand, a clock)"
                               : "in another range: Sample depends on rows.begin, rows.count or the place of "
                                 "a row among the others (such as padding to the longest of them)";
-  throw Error("task '" + task.info().name + "': Sample gave another " + task.NameRow(asked.rows(), row) +
-              ", in " + difference + ", " + why +
-              "; make a row from rows.seed and its number alone, with rows.Random(row)");
+  throw Error("task '" + task.info().name + "': " +
+              InAuthorsWords("Sample gave another " + task.NameRow(asked.rows(), row) + ", in " + difference +
+                                 ", " + why +
+                                 "; make a row from rows.seed and its number alone, with rows.Random(row)",
+                             task.in_python()));
 }
 
 void CompareWith(const LoadedTask& task, const Batch& together, const RowRange& part) {
@@ -212,7 +215,8 @@ void LongestRows::RefuseIgnored(const RowSizes& plain) {
       if (shorter.empty()) continue;
       throw Error("task '" + task_->info().name + "': " + shorter + ", but each of " +
                   std::to_string(rows_.count) +
-                  " rows is the same, byte for byte, where it is asked for as long as can be" + kHonour);
+                  " rows is the same, byte for byte, where it is asked for as long as can be" +
+                  InAuthorsWords(kHonour, task_->in_python()));
     }
   }
 }
@@ -237,8 +241,10 @@ void LongestRows::Check(const RowSizes& drawn) {
     exceeded = Exceeded(drawn);
   }
   if (exceeded.empty()) return;
-  throw Error("task '" + task_->info().name + "': " + exceeded +
-              (is_ignored_ ? " (they were the same rows as without)" : "") + kHonour);
+  throw Error(
+      "task '" + task_->info().name + "': " +
+      InAuthorsWords(exceeded + (is_ignored_ ? " (they were the same rows as without)" : "") + kHonour,
+                     task_->in_python()));
 }
 
 }  // namespace medley

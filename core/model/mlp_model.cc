@@ -14,12 +14,17 @@
 namespace medley {
 namespace {
 
-// Of a row.
-std::vector<std::int64_t> SizesOfRow(const ModelSpec& spec, const TensorSpec& tensor) {
+// Of a row: numbers, or fields of the model's config.
+std::vector<std::int64_t> SizesOfRow(const ModelSpec& spec, const TensorSpec& tensor,
+                                     const ModelConfig& config) {
   std::vector<std::int64_t> sizes;
   for (const std::string_view dimension : tensor.dimensions) {
     if (dimension == "rows") continue;
     std::int64_t& size = sizes.emplace_back(0);
+    if (config.Has(dimension)) {
+      size = config.Integer(dimension);
+      continue;
+    }
     const auto [end, error] = std::from_chars(dimension.begin(), dimension.end(), size);
     if (error == std::errc() && end == dimension.end() && size > 0) continue;
     throw Error("the model '" + std::string(spec.name) + "' is an MLP, whose '" + std::string(tensor.name) +
@@ -38,14 +43,14 @@ std::string LayerName(std::size_t layer) { return "layers." + std::to_string(lay
 
 MlpModel::MlpModel(const ModelSpec& spec, const ModelContext& context)
     : ParameterModel(spec, context), width_(context.config.Integer("width")) {
-  for (const TensorSpec& input : spec.inputs) inputs_ += Product(SizesOfRow(spec, input));
+  for (const TensorSpec& input : spec.inputs) inputs_ += Product(SizesOfRow(spec, input, context.config));
   const auto layers = static_cast<std::size_t>(context.config.Integer("layers"));
   for (std::size_t i = 0; i < layers; ++i)
     layers_.emplace_back(set(), LayerName(i), i == 0 ? inputs_ : width_, width_, true, std::sqrt(2.0));
   for (std::size_t i = 1; i < layers; ++i) set().Hidden(LayerName(i) + ".");
   for (const TensorSpec& output : spec.outputs) {
     const std::string name(output.name);
-    const std::vector<std::int64_t> sizes = SizesOfRow(spec, output);
+    const std::vector<std::int64_t> sizes = SizesOfRow(spec, output, context.config);
     const std::int64_t width = Product(sizes);
     heads_.emplace(name, Head{width, sizes, Linear(set(), name, width_, width, true)});
   }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "elf_file.h"
+#include "python_file.h"
 
 namespace medley {
 namespace {
@@ -36,6 +37,7 @@ bool IsOfMedley(const std::string& name) {
 }  // namespace
 
 std::vector<fs::path> LibrariesBeside(const fs::path& of) {
+  if (IsPythonFile(of)) return ModulesBeside(of);
   std::vector<fs::path> found, waiting = {of};
   while (!waiting.empty() && found.size() < kMostLibraries) {
     const fs::path file = waiting.back();

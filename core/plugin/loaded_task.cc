@@ -74,20 +74,21 @@ void CheckOutcomes(const Outcomes& outcomes, std::int64_t rows) {
 }  // namespace
 
 LoadedTask::LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin,
-                       std::unique_ptr<Task> task, bool reads_files, TaskMaker again)
+                       std::unique_ptr<Task> task, bool reads_files, TaskMaker again, bool in_python)
     : info_(info),
       variant_(variant),
       plugin_(std::move(plugin)),
       task_(std::move(task)),
       reads_files_(reads_files),
-      again_(std::move(again)) {}
+      again_(std::move(again)),
+      in_python_(in_python) {}
 
 std::unique_ptr<LoadedTask> LoadedTask::Again() const {
   if (!again_) return nullptr;
   const GlobalStateGuard guard(HashName(info_.name));
   return std::make_unique<LoadedTask>(info_, variant_, plugin_,
                                       CallPlugin(plugin_, info_.name, "making the task once more", again_),
-                                      reads_files_);
+                                      reads_files_, TaskMaker(), in_python_);
 }
 
 // Which of several rows an error is about, only the task knows: it is asked for each alone, which throws for

@@ -28,13 +28,14 @@ using CountedTables = std::set<const void*>;
 class LoadedTask {
  public:
   // `reads_files`: the run's config gives it a path. `again`: makes one more instance of the same task, for
-  // its check; null: nobody can.
+  // its check; null: nobody can. `in_python`: for words to its author.
   LoadedTask(const TaskInfo& info, const VariantInfo& variant, std::string plugin, std::unique_ptr<Task> task,
-             bool reads_files = false, TaskMaker again = {});
+             bool reads_files = false, TaskMaker again = {}, bool in_python = false);
 
   const TaskInfo& info() const { return info_; }
   const VariantInfo& variant() const { return variant_; }
   const std::string& plugin() const { return plugin_; }
+  bool in_python() const { return in_python_; }
 
   // Errors over a row of a data file name its place.
   Batch Sample(const RowRange& rows) const;
@@ -91,6 +92,7 @@ class LoadedTask {
   std::unique_ptr<Task> task_;
   bool reads_files_;
   TaskMaker again_;
+  bool in_python_;
   std::map<std::string, std::unordered_map<at::Device, at::Tensor>, std::less<>> constants_;
   SharedTables* shared_ = nullptr;  // null: its tables are its own
   std::string kind_;

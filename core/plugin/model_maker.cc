@@ -4,6 +4,8 @@
 #include <medley/base/random.h>
 #include <medley/model/agent/agent.h>
 #include <medley/model/agent/agent_spec.h>
+#include <medley/model/mlp_model.h>
+#include <medley/model/mlp_spec.h>
 #include <medley/model/model_context.h>
 
 #include "plugin_call.h"
@@ -12,9 +14,15 @@
 namespace medley {
 namespace {
 
+class OwnMlp final : public MlpModel {
+ public:
+  explicit OwnMlp(const ModelContext& context) : MlpModel(kMlpSpec, context) {}
+};
+
 // One of kBuiltInModels, by the kind of its config.
 std::unique_ptr<Model> MakeBuiltInModel(const ModelContext& context) {
   if (context.config.kind() == kAgentSpec.name) return std::make_unique<Agent>(context);
+  if (context.config.kind() == kMlpSpec.name) return std::make_unique<OwnMlp>(context);
   throw Error("medley has no model '" + context.config.kind() + "' of its own");
 }
 

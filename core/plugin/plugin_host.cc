@@ -7,6 +7,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/data/item_stream.h>
+#include <medley/plugin/python_host.h>
 #include <medley/plugin/task_classes.h>
 #include <medley/plugin/variant_of.h>
 
@@ -19,7 +20,12 @@ namespace {
 template <typename Items>
 std::vector<std::string> NamesOf(const Items& items) {
   std::vector<std::string> names;
-  for (const auto& item : items) names.push_back(item.name);
+  for (const auto& item : items) {
+    if constexpr (requires { item->name; })
+      names.push_back(item->name);
+    else
+      names.push_back(item.name);
+  }
   return names;
 }
 
@@ -152,7 +158,7 @@ PluginHost::Entry PluginHost::Load(const Form& form) {
                           &context = *entry.context] { return library.Make(index, context); };
   std::unique_ptr<Task> made = CallPlugin(plugin, info.name, "making the task", make);
   entry.task = std::make_unique<LoadedTask>(info, Variant(form), plugin, std::move(made),
-                                            ReadsFiles(info, entry.context->options), make);
+                                            ReadsFiles(info, entry.context->options), make, file.is_python);
   NoteHowItHoldsOut(*entry.task, context_.rules);
   const std::string& kind = context_.registry.KindOf(form.task);
   if (context_.registry.HasFurtherNames(kind)) entry.task->ShareTables(tables_, kind);
@@ -188,6 +194,7 @@ std::vector<std::string> PluginHost::Texts(const Registry& registry, const Texts
   std::vector<const TaskInfo*> tasks = registry.tasks();
   if (!run.tasks.empty()) tasks.clear();
   for (const std::string& name : run.tasks) tasks.push_back(&registry.Require(name));
+  PrepareHosts(registry, NamesOf(tasks));
   for (const TaskInfo* info : tasks) {
     const TaskConfig settings = run.forms.Own(info->name).settings;
     if (left_out != nullptr && MissingOption(*info, settings) != nullptr) {

@@ -17,8 +17,11 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/printable.h>
 #include <medley/data/last_read.h>
+#include <medley/plugin/python_host.h>
+#include <medley/task/plugin_entry.h>
 
 #include "elf_file.h"
+#include "python_file.h"
 #include "rejection.h"
 #include "trust.h"
 
@@ -101,23 +104,54 @@ void AddText(void* sink, const char* text, std::size_t size) {
   static_cast<std::vector<std::string>*>(sink)->emplace_back(text, size);
 }
 
-}  // namespace
+class SharedLibrary final : public PluginLibrary {
+ public:
+  explicit SharedLibrary(const PluginEntry& entry) : entry_(entry) {}
 
-const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
-  // Leaked, so that no destructor of a static calls into a plugin while the process ends.
-  static auto& mutex = *new std::mutex;
-  static auto& loaded = *new std::map<std::filesystem::path, PluginLibrary>;
-  const std::scoped_lock lock(mutex);
-  const auto found = loaded.find(file.path);
-  if (found == loaded.end()) return loaded.emplace(file.path, Open(file)).first->second;
-  // The linker goes by the path and would give the old code again.
-  if (!(found->second.identity_ == file.identity)) {
-    throw Error("an older version of the file is already loaded. Start medley again");
-  }
-  return found->second;
+  std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const override;
+  std::unique_ptr<Model> MakeModel(std::size_t index, const ModelContext& context) const override;
+  std::vector<std::string> Texts(std::size_t index, const TextsContext& context) const override;
+  std::vector<std::string> Classes(std::size_t index, const TaskOptions& options) const override;
+
+ private:
+  const PluginEntry& entry_;
+};
+
+std::unique_ptr<Task> SharedLibrary::Make(std::size_t index, const TaskContext& context) const {
+  Task* task = nullptr;
+  Call([&](PluginFailure* failure) {
+    return entry_.make(static_cast<std::uint32_t>(index), &context, &task, failure);
+  });
+  if (task == nullptr) throw Error("it made no task");
+  return std::unique_ptr<Task>(task);
 }
 
-PluginLibrary PluginLibrary::Open(const PluginFile& file) {
+std::unique_ptr<Model> SharedLibrary::MakeModel(std::size_t index, const ModelContext& context) const {
+  Model* model = nullptr;
+  Call([&](PluginFailure* failure) {
+    return entry_.make_model(static_cast<std::uint32_t>(index), &context, &model, failure);
+  });
+  if (model == nullptr) throw Error("it made no model");
+  return std::unique_ptr<Model>(model);
+}
+
+std::vector<std::string> SharedLibrary::Texts(std::size_t index, const TextsContext& context) const {
+  std::vector<std::string> texts;
+  Call([&](PluginFailure* failure) {
+    return entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, AddText, failure);
+  });
+  return texts;
+}
+
+std::vector<std::string> SharedLibrary::Classes(std::size_t index, const TaskOptions& options) const {
+  std::vector<std::string> names;
+  Call([&](PluginFailure* failure) {
+    return entry_.classes(static_cast<std::uint32_t>(index), &options, &names, AddText, failure);
+  });
+  return names;
+}
+
+std::unique_ptr<PluginLibrary> OpenLibrary(const PluginFile& file) {
   namespace dll = boost::dll;
   if (std::string reason = CheckFile(file); !reason.empty()) throw Error(reason);
   const auto mode = static_cast<dll::load_mode::type>(static_cast<unsigned>(dll::load_mode::rtld_now) |
@@ -141,44 +175,40 @@ PluginLibrary PluginLibrary::Open(const PluginFile& file) {
         entry->model_count != file.models.size()) {
       throw Error("what was loaded differs from the file that was read. Start medley again");
     }
-    return PluginLibrary(file, *entry);
+    return std::make_unique<SharedLibrary>(*entry);
   } catch (const std::system_error& e) {
     throw Error(ExplainLinker(e.what()));
   }
 }
 
-std::unique_ptr<Task> PluginLibrary::Make(std::size_t index, const TaskContext& context) const {
-  Task* task = nullptr;
-  Call([&](PluginFailure* failure) {
-    return entry_.make(static_cast<std::uint32_t>(index), &context, &task, failure);
-  });
-  if (task == nullptr) throw Error("it made no task");
-  return std::unique_ptr<Task>(task);
+std::unique_ptr<PluginLibrary> OpenPython(const PluginFile& file) {
+  return RequirePythonHost(file).Load(file, SourceOf(file));
 }
 
-std::unique_ptr<Model> PluginLibrary::MakeModel(std::size_t index, const ModelContext& context) const {
-  Model* model = nullptr;
-  Call([&](PluginFailure* failure) {
-    return entry_.make_model(static_cast<std::uint32_t>(index), &context, &model, failure);
-  });
-  if (model == nullptr) throw Error("it made no model");
-  return std::unique_ptr<Model>(model);
-}
+struct Loaded {
+  FileIdentity identity;
+  std::unique_ptr<PluginLibrary> library;
+};
 
-std::vector<std::string> PluginLibrary::Texts(std::size_t index, const TextsContext& context) const {
-  std::vector<std::string> texts;
-  Call([&](PluginFailure* failure) {
-    return entry_.texts(static_cast<std::uint32_t>(index), &context, &texts, AddText, failure);
-  });
-  return texts;
-}
+}  // namespace
 
-std::vector<std::string> PluginLibrary::Classes(std::size_t index, const TaskOptions& options) const {
-  std::vector<std::string> names;
-  Call([&](PluginFailure* failure) {
-    return entry_.classes(static_cast<std::uint32_t>(index), &options, &names, AddText, failure);
-  });
-  return names;
+PluginLibrary::~PluginLibrary() = default;
+
+const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
+  // Leaked, so that no destructor of a static calls into a plugin while the process ends.
+  static auto& mutex = *new std::mutex;
+  static auto& loaded = *new std::map<std::filesystem::path, Loaded>;
+  const std::scoped_lock lock(mutex);
+  auto found = loaded.find(file.path);
+  if (found == loaded.end()) {
+    Loaded opened{file.identity, file.is_python ? OpenPython(file) : OpenLibrary(file)};
+    found = loaded.emplace(file.path, std::move(opened)).first;
+  }
+  // The linker goes by the path and would give the old code again.
+  if (!(found->second.identity == file.identity)) {
+    throw Error("an older version of the file is already loaded. Start medley again");
+  }
+  return *found->second.library;
 }
 
 }  // namespace medley

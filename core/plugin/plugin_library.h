@@ -6,7 +6,6 @@
 
 #include <medley/model/model_context.h>
 #include <medley/plugin/registry.h>
-#include <medley/task/plugin_entry.h>
 #include <medley/task/task.h>
 
 namespace medley {
@@ -15,23 +14,19 @@ namespace medley {
 // end.
 class PluginLibrary {
  public:
-  // Loads a scanned file, or gives the one that was loaded before. Throws Error where the file is no longer
-  // the one that was scanned, where others may write to it by now, or where the linker refuses it.
+  virtual ~PluginLibrary();
+
+  // Loads a scanned file, or gives what was loaded before: a shared library, or a file of Python, by the
+  // process's host. Throws Error where the file is no longer the one that was scanned, where others may write
+  // to it by now, where the linker refuses it, or what Python raised.
   static const PluginLibrary& Load(const PluginFile& file);
 
   // `index` is the task's place in the plugin's note. c10::OutOfMemoryError passes; all else is an Error,
   // without the name of the plugin.
-  std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const;
-  std::unique_ptr<Model> MakeModel(std::size_t index, const ModelContext& context) const;
-  std::vector<std::string> Texts(std::size_t index, const TextsContext& context) const;
-  std::vector<std::string> Classes(std::size_t index, const TaskOptions& options) const;
-
- private:
-  PluginLibrary(const PluginFile& file, const PluginEntry& entry) : identity_(file.identity), entry_(entry) {}
-  static PluginLibrary Open(const PluginFile& file);
-
-  FileIdentity identity_;
-  const PluginEntry& entry_;
+  virtual std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const = 0;
+  virtual std::unique_ptr<Model> MakeModel(std::size_t index, const ModelContext& context) const = 0;
+  virtual std::vector<std::string> Texts(std::size_t index, const TextsContext& context) const = 0;
+  virtual std::vector<std::string> Classes(std::size_t index, const TaskOptions& options) const = 0;
 };
 
 }  // namespace medley

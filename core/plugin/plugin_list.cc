@@ -12,6 +12,7 @@
 
 #include "elf_file.h"
 #include "plugin_scan.h"
+#include "python_file.h"
 #include "rejection.h"
 
 namespace medley {
@@ -93,6 +94,17 @@ class Lister {
   std::size_t taken_ = 0;  // names of the file under judgement that others have
 };
 
+// Any medley of any torch reads it.
+PluginAccount AccountOfPython(const fs::path& path) {
+  PluginAccount account{ReadPythonFile(path), {}, "ok", ""};
+  account.abi.kind = "python";
+  const ScannedDirectory scanned = ScanPlugins({path, true});
+  if (scanned.rejected.empty()) return account;
+  account.state = scanned.rejected.front().state;
+  account.reason = scanned.rejected.front().reason;
+  return account;
+}
+
 }  // namespace
 
 PluginList ListPlugins(const PluginSearch& search) {
@@ -111,11 +123,12 @@ PluginAccount ReadPluginAccount(const fs::path& path) {
   const fs::path real = fs::canonical(path, error);
   if (error) throw InputError(Printable(path.string()) + " cannot be read: " + error.message());
   try {
+    if (IsPythonFile(real)) return AccountOfPython(real);
     ElfFile elf = ReadElfFile(real);
     PluginNote note = ReadPluginNote(elf.note);
     const ScannedDirectory scanned = ScanPlugins({real, true});
     PluginAccount account{{real, elf.identity, std::move(elf.build_id), std::move(elf.note),
-                           std::move(note.tasks), std::move(note.models)},
+                           std::move(note.tasks), std::move(note.models), /*is_python=*/false},
                           std::move(note.abi),
                           "ok",
                           ""};

@@ -14,6 +14,7 @@
 #include <medley/task/abi.h>
 
 #include "elf_file.h"
+#include "python_file.h"
 #include "rejection.h"
 #include "spec_reader.h"
 #include "trust.h"
@@ -109,12 +110,20 @@ std::optional<fs::path> UserPlugins() {
   return data ? std::optional(*data / kPluginFolder) : std::nullopt;
 }
 
+// A module that is no plugin is nobody's business, whoever may write to it.
+PluginFile ReadSafePython(const fs::path& path) {
+  PluginFile file = ReadPythonFile(path);
+  if (std::string reason = WhyUnsafe(path); !reason.empty()) throw Rejection{"bad permissions", reason};
+  return file;
+}
+
 PluginFile ReadPlugin(const fs::path& candidate) {
   std::error_code error;
   const fs::path path = fs::canonical(candidate, error);
   if (error) {
     throw Rejection{"missing", fs::is_symlink(candidate) ? "a link that leads nowhere" : error.message()};
   }
+  if (IsPythonFile(path)) return ReadSafePython(path);
   if (std::string reason = WhyUnsafe(path); !reason.empty()) throw Rejection{"bad permissions", reason};
   ElfFile elf = ReadElfFile(path);
   PluginNote note = ReadPluginNote(elf.note);
@@ -133,15 +142,16 @@ PluginFile ReadPlugin(const fs::path& candidate) {
                     std::move(elf.build_id),
                     std::move(elf.note),
                     std::move(note.tasks),
-                    std::move(note.models)};
+                    std::move(note.models),
+                    /*is_python=*/false};
 }
 
-// The *.so of a directory, or the file itself.
+// The *.so and *.py of a directory, or the file itself.
 std::vector<fs::path> Candidates(const fs::path& where) {
   if (!fs::is_directory(where)) return {where};
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(where)) {
-    if (entry.path().extension() == ".so") files.push_back(entry.path());
+    if (entry.path().extension() == ".so" || IsPythonFile(entry.path())) files.push_back(entry.path());
   }
   std::ranges::sort(files);
   return files;

@@ -22,7 +22,7 @@ struct SearchPath {
 };
 std::vector<SearchPath> SearchPaths(const PluginSearch& search);
 
-// Reads every *.so of a directory, not below it. One bad file never hides another.
+// Reads every *.so and *.py of a directory, not below it. One bad file never hides another.
 ScannedDirectory ScanPlugins(const SearchPath& where);
 
 }  // namespace medley

@@ -25,9 +25,10 @@ struct PluginFile {
   std::filesystem::path path;  // absolute, real
   FileIdentity identity;
   std::string build_id;  // hex, "" where the linker wrote none
-  std::string note;      // the bytes of .note.medley, compared again after loading
+  std::string note;      // the bytes of .note.medley, or the specs in Python; compared again after loading
   std::vector<TaskInfo> tasks;
   std::vector<ModelInfo> models;
+  bool is_python = false;  // a file of Python (python_file.h), not a shared library
 };
 
 // A file or directory that was found and not used, with the reason in words.

@@ -75,22 +75,7 @@ void Require(bool good, const char* what) {
 
 TaskInfo ReadTask(const Json& json) {
   auto task = ReadFacts<facts::Task<facts::Read>>(json);
-  Require(detail::EveryVariant(task, [](const auto& p, const auto& t) { return !p.empty() && !t.empty(); }),
-          "no pass or no term");
-  Require(detail::VariantNamesAreGood(task), "a further variant called 'default'");
-  Require(detail::VariantSummariesAreGood(task), "a variant whose summary is no line of at most 200 bytes");
-  Require(detail::WidthsAreGood(task), "a size with the name of one that stands for itself");
-  Require(detail::CarriesDiffer(task), "a carry that is made twice");
-  Require(detail::GradientsCanFlow(task), "a carry of a pass without a gradient");
-  Require(detail::SomethingIsLearned(task), "a term of which no pass could learn anything");
-  Require(detail::ReferencesAreNamed(task), "a reference with a bad name");
-  Require(detail::SizesHaveOptions(task), "a size that is said by an option which is none");
-  Require(detail::ConstantsAreGood(task), "a constant that is neither int64 nor float32");
-  Require(
-      detail::OptionsAreGood(task),
-      "an option whose value is out of its range, or of a kind that is not known, or a word without words");
-  Require(detail::ScoreIsGood(task.score),
-          "a score whose low is not below its high, or whose chance is not between them");
+  if (const std::string what = WhatIsWrong(task); !what.empty()) Bad("has " + what);
   return TaskInfo(std::move(task));
 }
 
@@ -136,6 +121,28 @@ AbiInfo ReadAbi(const Json& note) {
 }
 
 }  // namespace
+
+std::string WhatIsWrong(const facts::Task<facts::Read>& task) {
+  const bool has_all =
+      detail::EveryVariant(task, [](const auto& p, const auto& t) { return !p.empty() && !t.empty(); });
+  if (!has_all) return "no pass or no term";
+  if (!detail::VariantNamesAreGood(task)) return "a further variant called 'default'";
+  if (!detail::VariantSummariesAreGood(task))
+    return "a variant whose summary is no line of at most 200 bytes";
+  if (!detail::WidthsAreGood(task)) return "a size with the name of one that stands for itself";
+  if (!detail::CarriesDiffer(task)) return "a carry that is made twice";
+  if (!detail::GradientsCanFlow(task)) return "a carry of a pass without a gradient";
+  if (!detail::SomethingIsLearned(task)) return "a term of which no pass could learn anything";
+  if (!detail::ReferencesAreNamed(task)) return "a reference with a bad name";
+  if (!detail::SizesHaveOptions(task)) return "a size that is said by an option which is none";
+  if (!detail::ConstantsAreGood(task)) return "a constant that is neither int64 nor float32";
+  if (!detail::OptionsAreGood(task))
+    return "an option whose value is out of its range, or of a kind that is not known, or a word without "
+           "words";
+  if (!detail::ScoreIsGood(task.score))
+    return "a score whose low is not below its high, or whose chance is not between them";
+  return "";
+}
 
 PluginNote ReadPluginNote(std::string_view json) {
   const Json note = note::Parse(json);

@@ -35,4 +35,7 @@ struct PluginNote {
 // note"). With an API of another number only the ABI is read, because the rest may have another form.
 PluginNote ReadPluginNote(std::string_view json);
 
+// What of a task's facts breaks a rule of specs: "a carry that is made twice"; "" where nothing does.
+std::string WhatIsWrong(const facts::Task<facts::Read>& task);
+
 }  // namespace medley

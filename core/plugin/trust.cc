@@ -1,5 +1,6 @@
 #include "trust.h"
 
+#include <dlfcn.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@ mode_t OthersWrite(const struct stat& info) {
   return (writes & S_IWGRP) != 0 && IsPrivateGroup(info.st_gid, info.st_uid) ? writes & ~S_IWGRP : writes;
 }
 
-// The user, root, and the owner of the executable for what lies beside it.
+// The user, root, and the owner of medley's own library for what lies beside it.
 struct Owners {
   uid_t also = 0;
   bool Has(uid_t uid) const { return uid == 0 || uid == geteuid() || uid == also; }
@@ -53,9 +54,13 @@ class Writable {
   std::string said_, paths_;
 };
 
-std::optional<uid_t> ExecutableOwner() {
+// Of what holds this code, which is libmedley_base: the executable may be Python's.
+std::optional<uid_t> OwnerOfMedley() {
+  Dl_info found{};
   struct stat info {};
-  if (stat("/proc/self/exe", &info) != 0) return std::nullopt;
+  if (dladdr(reinterpret_cast<const void*>(&OwnPluginDirectory), &found) == 0 ||
+      stat(found.dli_fname, &info) != 0)
+    return std::nullopt;
   return info.st_uid;
 }
 
@@ -65,7 +70,7 @@ std::optional<std::filesystem::path> TrustedDirectory() {
   const std::filesystem::path own = std::filesystem::canonical(OwnPluginDirectory(), error);
   struct stat info {};
   if (error || lstat(own.c_str(), &info) != 0) return std::nullopt;
-  if (info.st_uid != ExecutableOwner() || OthersWrite(info) != 0) return std::nullopt;
+  if (info.st_uid != OwnerOfMedley() || OthersWrite(info) != 0) return std::nullopt;
   return own;
 }
 
@@ -95,7 +100,7 @@ std::string WhyUnsafe(const std::filesystem::path& path) {
   const std::optional<std::filesystem::path> own = TrustedDirectory();
   if (path == own) return "";
   const bool inside = path.parent_path() == own;
-  const Owners owners{inside ? ExecutableOwner().value_or(0) : 0};
+  const Owners owners{inside ? OwnerOfMedley().value_or(0) : 0};
 
   std::vector<std::filesystem::path> components;
   for (std::filesystem::path part = path; part != part.root_path(); part = part.parent_path()) {

@@ -19,8 +19,8 @@ bool IsPrivateGroup(gid_t group, uid_t owner);
 // sticky directory such as /tmp is accepted above a component of the user's own, which strangers cannot
 // replace.
 //
-// The directory beside libmedley is as good as the executable where it has the same owner: what lies above it
-// is not looked at, because who could replace it could replace the executable.
+// The directory beside libmedley is as good as that library where it has the same owner: what lies above it
+// is not looked at, because who could replace it could replace the library.
 std::string WhyUnsafe(const std::filesystem::path& path);
 
 }  // namespace medley

@@ -27,6 +27,7 @@
 #include <medley/model/parameter_bytes.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_host.h>
+#include <medley/plugin/python_host.h>
 #include <medley/run/input_files.h>
 #include <medley/run/published_files.h>
 #include <medley/run/run_classes.h>
@@ -318,6 +319,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
 
 std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights weights,
                               std::shared_ptr<Cluster> cluster) {
+  if (purpose != Purpose::kExport) PrepareHosts(inputs.registry, inputs.checked.curriculum.Named());
   MatchKernels();
   InstallCpuAllocator();
   InstallSavedVariableHooks();  // WarmUp has the first backward, and a process one set of threads for a GPU's

@@ -37,6 +37,8 @@
 #include <medley/weights/pretrained_tower.h>
 
 #include "core/plugin/elf_file.h"
+#include "core/plugin/python_source.h"
+#include "core/plugin/python_task.h"
 #include "core/plugin/rejection.h"
 #include "core/plugin/spec_reader.h"
 #include "tests/fuzz/readers.h"
@@ -240,6 +242,18 @@ void ReadNote(const std::string& bytes) {
   AsError([&] { ReadPluginNote(bytes); });
 }
 
+void ReadPython(const std::string& bytes) {
+  try {
+    ImportsOf(bytes);
+    for (const PythonValue& spec : ReadPythonSource(bytes).specs) {
+      spec.ToJson().dump();
+      TaskOf(spec);
+    }
+  } catch (const PythonProblem& problem) {
+    throw InputError("line " + std::to_string(problem.line) + ": " + problem.words);
+  }
+}
+
 // Every item of a task's own file, which is read through each time: nobody's cache is written to.
 template <typename File>
 void ReadItems(const std::string& name, const std::string& bytes) {
@@ -311,6 +325,7 @@ std::vector<Reader> Readers() {
                                  {"vocabulary", false, ReadVocabulary},
                                  {"elf", false, ReadElf},
                                  {"note", true, ReadNote},
+                                 {"python_file", false, ReadPython},
                                  {.name = "jsonl", .read = ReadJsonl, .file = "items.jsonl"},
                                  {.name = "json_list", .read = ReadJsonList, .file = "items.json"},
                                  {.name = "csv", .json = false, .read = ReadCsv, .file = "items.csv"}};

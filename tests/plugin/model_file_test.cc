@@ -51,7 +51,7 @@ class ModelFiles : public ::testing::Test {
 TEST_F(ModelFiles, ARegistryKnowsMedleysOwnModelsAndThoseOfPlugins) {
   std::vector<std::string> names;
   for (const ModelInfo* model : registry_.models()) names.push_back(model->name);
-  EXPECT_EQ(names, (std::vector<std::string>{"agent", "series_net"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"agent", "mlp", "series_net"}));
   EXPECT_EQ(registry_.FileOfModel("agent"), nullptr);
   EXPECT_EQ(registry_.FileOfModel("series_net")->path, fs::canonical(Fixture("series")));
   EXPECT_EQ(registry_.FindModel("series_nett"), nullptr);

@@ -20,6 +20,7 @@
 #include <medley/plugin/model_file.h>
 #include <medley/plugin/model_maker.h>
 #include <medley/plugin/plugin_library.h>
+#include <medley/plugin/python_host.h>
 #include <medley/run/run.h>
 #include <medley/testing/checks.h>
 #include <medley/text/load_tokenizer.h>
@@ -107,6 +108,8 @@ void Check(const Subject& subject, const CheckReport& report) {
   report.Phase("scan");
   const Registry registry = ScanFor(subject.config, {}, subject.Paths());
   report.Phase("load");
+  if (registry.files().front().is_python)
+    RequirePythonHost(registry.files().front()).Prepare(registry.files().front());
   InstallCpuAllocator();
   PluginLibrary::Load(registry.files().front());
   report.Phase("config");

@@ -1,6 +1,7 @@
 #include "tools/medley/join.h"
 
 #include <chrono>
+#include <optional>
 #include <system_error>
 
 #include <medley/base/error.h>
@@ -8,6 +9,8 @@
 #include <medley/base/suggest.h>
 #include <medley/base/work_progress.h>
 #include <medley/config/run_config.h>
+#include <medley/plugin/python_host.h>
+#include <medley/run/run.h>
 
 namespace medley {
 
@@ -19,6 +22,17 @@ std::chrono::seconds StartTimeout(const JoinRequest& request) {
     return std::chrono::seconds(ReadRunConfig(request.config, request.overrides).start_timeout);
   } catch (const Error&) {
     return std::chrono::seconds(RunConfig().start_timeout);
+  }
+}
+
+// What is wrong is told when the run is begun.
+void PrepareHostsOf(const JoinRequest& request) {
+  try {
+    const RunInputs inputs = request.begins ? CheckInputs(request.config, request.overrides, request.plugins)
+                                            : CheckInputsOf(request.directory, request.overrides,
+                                                            std::nullopt, {}, request.plugins);
+    PrepareHosts(inputs.registry, inputs.checked.curriculum.Named());
+  } catch (const Error&) {
   }
 }
 
@@ -34,6 +48,7 @@ std::string PathOnAll(const std::filesystem::path& path) {
 std::shared_ptr<Cluster> JoinCluster(const JoinRequest& request) {
   const RankPlace place = FindRankPlace();
   if (place.size == 1) return std::make_shared<Cluster>();
+  PrepareHostsOf(request);
   if (place.rank > 0) LeaveNextCommandToTheFirst();
   MeetingTerms terms;
   terms.limit = StartTimeout(request);

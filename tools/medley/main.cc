@@ -1,23 +1,11 @@
 // The medley command. It starts in milliseconds because it knows no tensors: verbs that need libtorch are in
 // medley_verbs.so and medley_check.so, which it opens when one of them is asked for.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -25,21 +13,17 @@
 #include <vector>
 
 #include <medley/base/bytes.h>
-#include <medley/base/crash.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
 #include <medley/base/libraries.h>
-#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
-#include <medley/base/stop_signal.h>
 #include <medley/base/suggest.h>
 #include <medley/base/torch_folder.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
-#include <medley/report/screen.h>
 
 #include "tools/medley/command.h"
-#include "tools/medley/printable_output.h"
+#include "tools/medley/process.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -115,9 +99,6 @@ VerbFunction FindPlainVerb(std::string_view verb) {
 #undef MEDLEY_VERB
   return nullptr;
 }
-
-// What the command starts itself in a child process.
-constexpr std::string_view kHiddenVerb = "check";
 
 bool IsVerb(std::string_view verb) {
   if (verb == kHiddenVerb) return true;
@@ -196,18 +177,6 @@ int PrintHelp(std::ostream& out) {
                    JoinNames(verbs) + "; medley --help says what they do)");
 }
 
-// From the first line to the last: a signal that comes while libtorch is opened is heeded then, and one that
-// comes when the run is over ends nothing.
-void HandleSignals(const std::string& verb) {
-  if (verb == "train" || verb == "resume") {
-    static const StopSignal stop;  // never destroyed: see Leave
-  } else if (verb == kHiddenVerb) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whoever waits for what it finds is gone
-  } else {
-    LeaveAtSignals();
-  }
-}
-
 int RunAsked(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb == "--help" || verb == "-h" || verb == "help") {
@@ -222,104 +191,6 @@ int RunAsked(int argc, char** argv) {
   if (!IsVerb(verb)) RefuseVerb(verb);
   HandleSignals(verb);
   return RunVerb(verb, argc - 1, argv + 1);
-}
-
-// Where 0, 1 or 2 were closed, the next file that is opened would take the number, and the words of a run.
-void OpenStandardStreams() {
-  int opened = -1;
-  do {
-    opened = ::open("/dev/null", O_RDWR);
-  } while (opened >= 0 && opened <= STDERR_FILENO);
-  if (opened >= 0) ::close(opened);
-}
-
-// What a verb prints is its result: where that did not get through, the command has failed.
-int RunCommand(int argc, char** argv) {
-  const int code = RunAsked(argc, argv);
-  std::cout.flush();
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
-  throw Error(std::string("the output could not be written whole") +
-              (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
-}
-
-ExitCode CodeOf(const std::error_code& code) {
-  for (const std::errc named :
-       {std::errc::too_many_symbolic_link_levels, std::errc::filename_too_long, std::errc::not_a_directory,
-        std::errc::is_a_directory, std::errc::no_such_file_or_directory, std::errc::permission_denied}) {
-    if (code == named) return ExitCode::kBadInput;
-  }
-  return ExitCode::kFailed;
-}
-
-constexpr const char* kNoMemory =
-    "out of memory: the system gives this process no more. Look at its limits (ulimit -v, a container's), or "
-    "give it less to do";
-
-// For torchrun and medley launch: why this process ended, when, and what goes on. Nothing where they ask for
-// none.
-void WriteErrorFile(const std::string& words) {
-  const auto file = Environment("TORCHELASTIC_ERROR_FILE");
-  if (!file) return;
-  const nlohmann::json error = {
-      {"message", words}, {"next", NextCommand()}, {"timestamp", std::time(nullptr)}};
-  std::ofstream(*file) << error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-}
-
-// What was caught, in words and as a number.
-int Report(const std::exception_ptr& caught) {
-  ExitCode code = ExitCode::kFailed;
-  std::string words;
-  try {
-    std::rethrow_exception(caught);
-  } catch (const Error& error) {
-    code = error.code();
-    words = error.what();
-  } catch (const std::filesystem::filesystem_error& error) {
-    code = CodeOf(error.code());
-    words = Printable(error.path1()) + ": " + error.code().message();
-  } catch (const std::system_error& error) {
-    words = std::string("the system refused a thread or a lock: ") + error.what() +
-            ". Look at its limits (ulimit -u, -v)";
-  } catch (const std::bad_alloc&) {
-    code = ExitCode::kDoesNotFit;
-    words = kNoMemory;
-  } catch (const std::exception& error) {
-    words = error.what();
-  } catch (...) {
-    words = "an exception of an unknown type";
-  }
-  const auto launched = Environment("MEDLEY_LAUNCH"), rank = Environment("RANK");
-  WriteErrorFile(words);
-  // medley launch says what another process than the first failed of, and it alone.
-  if (launched && rank.value_or("0") != "0") return static_cast<int>(code);
-  const std::string line = "medley: " + words;
-  std::cerr << (::isatty(STDERR_FILENO) == 1 ? Wrapped(line, ColumnsOf(stderr), 0) : line) << '\n';
-  if (!launched) std::cerr << NextCommandLines(code);  // medley launch says it last
-  return static_cast<int>(code);
-}
-
-// An exception cannot leave the initializers of a library that is being opened, and libtorch has many: it
-// ends up here.
-[[noreturn]] void OnTerminate() {
-  if (const std::exception_ptr caught = std::current_exception()) {
-    try {
-      std::rethrow_exception(caught);
-    } catch (const std::bad_alloc&) {
-      ::_exit(Report(caught));
-    } catch (...) {
-      Report(caught);
-    }
-  }
-  std::abort();
-}
-
-// What is left when a verb is done goes with the process: libtorch would take its thousands of operators
-// apart one by one, a quarter of a short command's time.
-[[noreturn]] void Leave(int code) {
-  std::cout.flush();
-  std::fflush(nullptr);
-  ::_exit(code);
 }
 
 }  // namespace
@@ -339,15 +210,6 @@ int RunVerb(const std::string& verb, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   medley::PrepareLibraries();
-  medley::OpenStandardStreams();
-  // A file over its limit is then an error like a full disk, which is told.
-  std::signal(SIGXFSZ, SIG_IGN);
-  medley::InstallCrashWords();
-  std::set_terminate(medley::OnTerminate);
-  static medley::PrintableOutput results(std::cout), errors(std::cerr);
-  try {
-    medley::Leave(medley::RunCommand(argc, argv));
-  } catch (...) {
-    medley::Leave(medley::Report(std::current_exception()));
-  }
+  medley::BeginProcess();
+  medley::EndProcess([&] { return medley::RunAsked(argc, argv); });
 }

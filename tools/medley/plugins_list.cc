@@ -97,12 +97,16 @@ void PrintAsJson(const PluginAccount& account) {
 void PrintForPeople(const PluginAccount& account) {
   const AbiInfo& abi = account.abi;
   std::cout << Printable(account.file.path.string()) << ": " << account.state
-            << (account.reason.empty() ? "" : ": " + account.reason) << '\n'
-            << "    built for medley " << Printable(abi.medley) << " (plugin API " << abi.api << ", headers "
-            << Printable(abi.headers) << "), libtorch " << Printable(abi.torch) << '\n'
-            << "    built by  " << Printable(abi.compiler) << ", " << Printable(abi.standard_library)
-            << (abi.sanitizer == "none" ? "" : ", sanitizer " + Printable(abi.sanitizer)) << '\n'
-            << "    build id  " << (account.file.build_id.empty() ? "-" : account.file.build_id) << '\n';
+            << (account.reason.empty() ? "" : ": " + account.reason) << '\n';
+  if (account.file.is_python)
+    std::cout << "    a file of Python: nothing is built; it runs where a run names a task of it\n"
+              << "    build id  " << account.file.build_id << '\n';
+  else
+    std::cout << "    built for medley " << Printable(abi.medley) << " (plugin API " << abi.api
+              << ", headers " << Printable(abi.headers) << "), libtorch " << Printable(abi.torch) << '\n'
+              << "    built by  " << Printable(abi.compiler) << ", " << Printable(abi.standard_library)
+              << (abi.sanitizer == "none" ? "" : ", sanitizer " + Printable(abi.sanitizer)) << '\n'
+              << "    build id  " << (account.file.build_id.empty() ? "-" : account.file.build_id) << '\n';
   for (const TaskInfo& task : account.file.tasks) {
     std::cout << "\ntask ";
     PrintTask(task);

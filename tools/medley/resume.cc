@@ -62,8 +62,11 @@ int RunResume(int argc, char** argv) {
   if (!budget.empty()) request.overrides.push_back("budget=" + budget);
   if (steps > 0) request.overrides.push_back("steps=" + std::to_string(steps));
   return RunTraining({argv, argv + argc}, [&] {
-    request.cluster =
-        JoinCluster({.directory = path, .config = ConfigOf(path), .overrides = request.overrides});
+    request.cluster = JoinCluster({.directory = path,
+                                   .config = ConfigOf(path),
+                                   .overrides = request.overrides,
+                                   .plugins = request.plugins,
+                                   .begins = false});
     Console console(OutputOf(*request.cluster));
     const ExitCode code = Session::Resume(path, request, console).Train();
     if (request.cluster->is_first()) SayWhatIsNext(path, code, console);

@@ -5,6 +5,8 @@
 
 #include <medley/base/error.h>
 
+#include "tools/medley/process.h"
+#include "tools/medley/python_process.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
@@ -18,12 +20,18 @@ int RunTensorVerb(std::string_view verb, [[maybe_unused]] int argc, [[maybe_unus
   throw InputError("this medley was built without the verb '" + std::string(verb) + "'");
 }
 
+// Never ended: see EndProcess.
+void BecomePythonWhereNeeded(int argc, char** argv) {
+  if (TheHostOfPython() == nullptr) SetPythonHost(new PythonProcess({argv, argv + argc}));
+}
+
 }  // namespace
 }  // namespace medley
 
 // libtorch's errors carry pages of C++ stack: the command shows the message alone.
 extern "C" [[gnu::visibility("default")]] int medley_run_tensor_verb(const char* verb, int argc,
                                                                      char** argv) {
+  medley::BecomePythonWhereNeeded(argc, argv);
   try {
     return medley::RunTensorVerb(verb, argc, argv);
   } catch (const c10::OutOfMemoryError& error) {
@@ -32,4 +40,13 @@ extern "C" [[gnu::visibility("default")]] int medley_run_tensor_verb(const char*
   } catch (const c10::Error& error) {
     throw medley::Error(std::string("libtorch: ") + error.what_without_backtrace());
   }
+}
+
+extern "C" [[gnu::visibility("default")]] void medley_end_as_command(const char* verb, int argc,
+                                                                     char** argv) {
+  medley::BeginProcess();
+  medley::EndProcess([&] {
+    medley::HandleSignals(verb);
+    return medley_run_tensor_verb(verb, argc, argv);
+  });
 }

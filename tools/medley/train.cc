@@ -66,7 +66,8 @@ int RunTrain(int argc, char** argv) {
   return RunTraining({argv, argv + argc}, [&] {
     request.cluster = JoinCluster({.directory = out.is_named() ? out.path() : "",
                                    .config = request.config,
-                                   .overrides = request.overrides});
+                                   .overrides = request.overrides,
+                                   .plugins = request.plugins});
     Cluster& cluster = *request.cluster;
     const std::filesystem::path path =
         SharedPath(cluster, out.is_named() ? out.path() : DefaultRunPath(request.config));

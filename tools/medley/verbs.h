@@ -44,3 +44,5 @@ int RunTokenizer(int argc, char** argv);
 
 // Runs the tensor verb of that name. Plain C, so that dlsym finds it; exceptions pass through.
 extern "C" int medley_run_tensor_verb(const char* verb, int argc, char** argv);
+// The same for another program's process, which then is the command's: ends it with the verb's exit code.
+extern "C" [[noreturn]] void medley_end_as_command(const char* verb, int argc, char** argv);

@@ -1,0 +1,3 @@
+import medley
+class A(medley.Task):
+    spec = {"name": "a", "passes": [{"name": "p"}], "terms": [{"name": "t"}]}; x = 1
