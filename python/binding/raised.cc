@@ -35,8 +35,16 @@ std::string WordsOf(PyObject* value, PyObject* trace) {
 
 struct Raised {
   std::string words;
-  bool ours = false, out_of_memory = false;
+  bool ours = false, out_of_memory = false, bad_input = false;
 };
+
+// Of a medley.Error.
+long CodeOf(PyObject* value) {
+  const Object code(PyObject_GetAttrString(value, "code"));
+  const long number = code ? PyLong_AsLong(code.get()) : 0;
+  PyErr_Clear();
+  return number;
+}
 
 // Fetches it: afterwards nothing is raised any more, and no frame of it lives.
 Raised TakeRaised() {
@@ -50,6 +58,7 @@ Raised TakeRaised() {
   raised.out_of_memory =
       type != nullptr && ((no_memory != nullptr && PyErr_GivenExceptionMatches(type, no_memory) == 1) ||
                           PyErr_GivenExceptionMatches(type, PyExc_MemoryError) == 1);
+  raised.bad_input = raised.ours && CodeOf(value) == static_cast<long>(ExitCode::kBadInput);
   raised.words = WordsOf(value, trace);
   return raised;
 }
@@ -75,6 +84,7 @@ void ThrowRaised(const Kept* kept) {
   if (kept != nullptr && raised.ours) kept->RethrowWhatIsNoWord();
   if (raised.out_of_memory) C10_THROW_ERROR(OutOfMemoryError, raised.words);
   HeedInterrupt();
+  if (raised.bad_input) throw InputError(raised.words);
   throw Error(raised.words);
 }
 

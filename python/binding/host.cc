@@ -1,0 +1,78 @@
+// The host of Python where the process is Python's: files become classes, classes tasks.
+#include <medley/plugin/python_host.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <medley/base/error.h>
+#include <medley/plugin/python_file.h>
+
+#include "python/binding/glue.h"
+#include "python/binding/raised.h"
+#include "python/binding/task.h"
+
+namespace medley::python {
+namespace {
+
+std::vector<std::string> TextsOf(PyObject* given) {
+  std::vector<std::string> texts;
+  ForEachOf(given, [&](PyObject* text) { texts.push_back(Text(text)); });
+  return texts;
+}
+
+// The classes of a file, one a spec.
+class PythonLibrary final : public PluginLibrary {
+ public:
+  explicit PythonLibrary(Object classes) : classes_(std::move(classes)) {}
+
+  std::unique_ptr<Task> Make(std::size_t index, const TaskContext& context) const override {
+    return std::make_unique<PythonTask>(ClassOf(index), context);
+  }
+  std::unique_ptr<Model> MakeModel(std::size_t, const ModelContext&) const override {
+    throw Error("a plugin in Python has no models; a model is C++'s");
+  }
+  std::vector<std::string> Texts(std::size_t index, const TextsContext& context) const override {
+    const Gil gil;
+    const Object options = OptionsObject(context), control = TextsObject(context.control_text);
+    return TextsOf(Call(Glue("texts"), ClassOf(index), options.get(), control.get()).get());
+  }
+  std::vector<std::string> Classes(std::size_t index, const TaskOptions& given) const override {
+    const Gil gil;
+    const Object options = OptionsObject(given);
+    return TextsOf(Call(Glue("classes"), ClassOf(index), options.get()).get());
+  }
+
+ private:
+  PyObject* ClassOf(std::size_t index) const {
+    const Gil gil;
+    return PyList_GetItem(classes_.get(), static_cast<Py_ssize_t>(index));
+  }
+
+  Object classes_;  // never ended: see PluginLibrary
+};
+
+class Host final : public PythonHost {
+ public:
+  void Prepare(const PluginFile&) override {}
+  std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) override {
+    const std::vector<std::filesystem::path> modules = ModulesBeside(file.path);
+    const Gil gil;
+    std::vector<std::string> beside;
+    for (const std::filesystem::path& module : modules) beside.push_back(module.string());
+    const Object path = TextObject(file.path.string()), text = TextObject(source),
+                 note = TextObject(file.note), names = TextsObject(beside);
+    return std::make_unique<PythonLibrary>(
+        Call(Glue("load"), path.get(), text.get(), note.get(), names.get()));
+  }
+};
+
+}  // namespace
+
+void InstallHost() {
+  static auto& host = *new Host;
+  SetPythonHost(&host);
+}
+
+}  // namespace medley::python

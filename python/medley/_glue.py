@@ -1,0 +1,275 @@
+"""What medley's C++ calls: files become classes, results become tensors, exceptions words."""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+import sysconfig
+import traceback
+import types
+
+import numpy as np
+import torch
+
+from medley import _medley, task as _task
+from medley.rows import Rows as rows  # noqa: F401  (called from C++)
+from medley.task import Figure, Generated, Options, Outcomes, Padded, Ragged, RaggedColumn, Task, TaskContext
+
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_OWN_SOURCES = os.path.dirname(os.path.realpath(__file__)) + os.sep  # a build tree has links
+_STANDARD = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib"))
+
+ragged_column = RaggedColumn
+generated = Generated
+device = torch.device
+
+
+def _shown(path):
+    """Below the working directory relative to it, as the command says paths."""
+    try:
+        here = os.getcwd() + os.sep
+    except OSError:
+        return path
+    return path[len(here) :] if path.startswith(here) else path
+
+
+def _is_authors(frame):
+    file = frame.filename
+    if file.startswith("<") or "site-packages" in file or "dist-packages" in file:
+        return False
+    return not os.path.realpath(file).startswith(_STANDARD)
+
+
+def _is_own(frame):
+    return frame.filename.startswith((_OWN, _OWN_SOURCES))
+
+
+def _said(error):
+    if isinstance(error, SystemExit):
+        return f"SystemExit: {error.code}. A task may not end the process"
+    said = "".join(traceback.format_exception_only(type(error), error)).strip()
+    if isinstance(error, _medley.Error):
+        said = str(error)
+    return said
+
+
+def words(error, trace):
+    """An exception in words: FILE:LINE, what, and the innermost frames, the author's own where there are any."""
+    said = _said(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_shown(error.filename)}:{error.lineno}: SyntaxError: {error.msg}"
+    if isinstance(error, _medley.Error) and said.startswith("plugin '"):
+        return said  # of a call into the task that came through medley: it has its place
+    frames = [frame for frame in traceback.extract_tb(trace) if not _is_own(frame)]
+    frames = [frame for frame in frames if _is_authors(frame)] or frames
+    if not frames:
+        return said
+    lines = "".join(f"\n  in {f.name}, {_shown(f.filename)}:{f.lineno}: {f.line}" for f in reversed(frames[-3:]))
+    return f"{_shown(frames[-1].filename)}:{frames[-1].lineno}: {said}{lines}"
+
+
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Of the file itself: what Python has compiled of it before is nobody's business."""
+
+    def get_code(self, fullname):
+        path = self.get_filename(fullname)
+        return compile(self.get_data(path), path, "exec", dont_inherit=True)
+
+
+class _Beside(importlib.abc.MetaPathFinder):
+    """Finds the modules that lie beside plugins and that medley has read, where nobody else has one of that name."""
+
+    def __init__(self):
+        self.files = {}
+
+    def find_spec(self, fullname, path=None, target=None):
+        file = self.files.get(fullname)
+        if file is None:
+            return None
+        # A package's other modules are found here too, so it has no folder of its own to look into.
+        folders = [] if os.path.basename(file) == "__init__.py" else None
+        return importlib.util.spec_from_file_location(
+            fullname, file, loader=_SourceLoader(fullname, file), submodule_search_locations=folders
+        )
+
+
+_beside = _Beside()
+
+
+def _module_name(file, folder):
+    parts = os.path.relpath(file, folder)[: -len(".py")].split(os.sep)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _offer(plugin, files):
+    """Lets the plugin import these; a name that another plugin has given to a module of its own is refused."""
+    folder = os.path.dirname(plugin)
+    for file in files:
+        name = _module_name(file, folder)
+        other = _beside.files.setdefault(name, file)
+        if other != file:
+            raise _medley.Error(f"{file} and {other} are both called '{name}' in this process; rename one of them")
+    if _beside not in sys.meta_path:
+        sys.meta_path.append(_beside)
+
+
+def _plain(value):
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _same(a, b):
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return a == b
+
+
+def _class_of(spec, module, path):
+    name = spec["name"]
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Task) and isinstance(getattr(value, "spec", None), dict)
+    ]
+    named = [value for value in found if value.spec.get("name") == name and "spec" in vars(value)]
+    if not named:
+        raise _medley.Error(f"{_shown(path)}: no class of it that derives from medley.Task has the spec of '{name}'")
+    if not _same(_plain(named[0].spec), spec):
+        raise _medley.Error(
+            f"{_shown(path)}: the spec of '{name}' is changed after it is made, and medley has read it as it stands there"
+        )
+    return named[0]
+
+
+def load(path, source, note, beside):
+    """The classes of a file, one for each spec that medley has read in it."""
+    _offer(path, beside)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = f"medley_plugin_{stem}"
+    while name in sys.modules:
+        name += "_"
+    module = types.ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+        return [_class_of(spec, module, path) for spec in json.loads(note)["tasks"]]
+    except ModuleNotFoundError as error:
+        del sys.modules[name]
+        missing = (error.name or "").split(".")[0]
+        if os.path.exists(os.path.join(os.path.dirname(path), missing + ".py")):
+            error.msg += f": medley reads in the file what it imports; write `import {missing}` there"
+            error.args = (error.msg,)
+        raise
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def make(cls, context):
+    """A task, and whether it evaluates by itself."""
+    made = cls(TaskContext(context))
+    spec = cls.spec
+    for variant in spec.get("variants", ()):
+        if variant["name"] == context.variant:
+            spec = variant
+    made._terms = [term["name"] for term in spec["terms"]]
+    return made, cls.evaluate is not Task.evaluate
+
+
+def _tensor(value, what):
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{what} is of {type(value).__name__}; it should be of numpy or torch")
+    if not value.flags.writeable or not value.flags.c_contiguous:
+        value = np.array(value, order="C")  # torch warns of what it may not write to
+    try:
+        return torch.from_numpy(value)
+    except TypeError as error:
+        raise TypeError(f"{what} is an array of {value.dtype}, which torch has no type for") from error
+
+
+def _integers(values):
+    return [int(value) for value in values]
+
+
+def sample(task, rows):
+    """(kind, name, ...) of all that the rows are made of."""
+    made = task.sample(rows)
+    if not isinstance(made, dict):
+        raise TypeError(f"sample returned {type(made).__name__}; it returns {{name: column}}")
+    terms, parts = set(task._terms), []
+    for name, value in made.items():
+        if name in terms:
+            parts.append(("items", name, _tensor(value, f"items of the term '{name}'")))
+            terms.discard(name)
+        elif isinstance(value, Padded):
+            values = _tensor(value.values, f"the column '{name}'")
+            parts.append(("padded", name, values, _integers(value.counts), int(value.width), int(value.pad)))
+        elif isinstance(value, Ragged):
+            parts.append(("ragged", name, _tensor(value.values, f"the column '{name}'"), _integers(value.counts)))
+        else:
+            parts.append(("column", name, _tensor(value, f"the column '{name}'")))
+    parts += [("each", name) for name in sorted(terms)]
+    return parts
+
+
+def _numbers(value, what):
+    return _tensor(np.asarray(value, dtype=np.float64) if isinstance(value, (list, tuple)) else value, what)
+
+
+def score(task, context):
+    return _numbers(task.score(context), "the score")
+
+
+def evaluate(task, context, rows):
+    made = task.evaluate(context, rows)
+    if not isinstance(made, Outcomes):
+        raise TypeError(f"evaluate returned {type(made).__name__}; it returns medley.Outcomes")
+    figures = {}
+    for name, figure in made.figures.items():
+        figure = figure if isinstance(figure, Figure) else Figure(figure)
+        figures[name] = (_numbers(figure.rows, f"the figure '{name}'"), figure.low, figure.high)
+    pictures = [
+        None if picture is None else _tensor(picture, "a picture of the sheet") for picture in (made.input, made.target, made.output)
+    ]
+    answers = [[tuple(_task.Answer(*answer)) for answer in row] for row in made.answers]
+    trivial = {name: _numbers(value, f"the trivial answer '{name}'") for name, value in made.trivial.items()}
+    return (_numbers(made.score, "the score"), trivial, figures, made.chance, *pictures, answers)
+
+
+def constant(task, name):
+    return _tensor(task.constant(name), f"the constant '{name}'")
+
+
+def cache_bytes(task):
+    return int(task.cache_bytes())
+
+
+def _options(options, control_text=()):
+    made = Options(options)
+    made.control_text = list(control_text)
+    return made
+
+
+def texts(cls, options, control_text):
+    return list(cls.texts(_options(options, control_text)))
+
+
+def classes(cls, options):
+    return list(cls.classes(_options(options)))
+
+
+_medley.set_glue(sys.modules[__name__])
