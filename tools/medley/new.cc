@@ -49,13 +49,15 @@ std::string Filled(std::string text, const Words& words) {
   return text;
 }
 
-// What every kind has, unless it has a file of that name itself.
+// What every kind has, unless it has a file of that name itself; and the kinds in Python.
 constexpr const char* kCommon = "common";
+constexpr const char* kPython = "python";
 
 std::vector<std::string> KindsIn(const fs::path& templates) {
   std::vector<std::string> kinds;
   for (const fs::directory_entry& entry : fs::directory_iterator(templates)) {
-    if (entry.is_directory() && entry.path().filename() != kCommon)
+    const fs::path name = entry.path().filename();
+    if (entry.is_directory() && name != kCommon && name != kPython)
       kinds.push_back(entry.path().filename().string());
   }
   std::sort(kinds.begin(), kinds.end());
@@ -94,6 +96,9 @@ fs::path InstalledPrefix() {
   return library.parent_path();
 }
 
+// Where this program lies, for commands that are to find it again.
+fs::path OwnProgram() { return fs::canonical("/proc/self/exe"); }
+
 }  // namespace
 
 int RunNew(int argc, char** argv) {
@@ -103,7 +108,7 @@ int RunNew(int argc, char** argv) {
       "Makes a folder with a task of your own that builds, passes its test and can be trained as it is; its "
       "README.md says how.",
       "medley new");
-  std::string name, kind = "reply";
+  std::string name, kind = "reply", language = "c++";
   NewFolderOption folder;
   app.add_option("NAME", name, "of the task and the folder: a-z, 0-9 and _, the first a letter")->required();
   app.add_option("--kind", kind,
@@ -113,6 +118,9 @@ int RunNew(int argc, char** argv) {
                  "model: with a "
                  "model of your own")
       ->check(CLI::IsMember(kinds))
+      ->capture_default_str();
+  app.add_option("--lang", language, "c++, or python: one file that nothing builds")
+      ->check(CLI::IsMember(std::vector<std::string>{"c++", kPython}))
       ->capture_default_str();
   folder.AddTo(app, "--dir", "the folder to make (default: NAME here)");
   if (!ParseArguments(app, argc, argv)) return 0;
@@ -124,18 +132,25 @@ int RunNew(int argc, char** argv) {
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(directory, ignored)))
     throw InputError(DisplayPath(directory) + " is already there; choose another name or --dir");
-  const fs::path prefix = InstalledPrefix();
+  const bool in_python = language == kPython;
+  const fs::path of_language = in_python ? templates / kPython : templates;
+  if (!fs::exists(of_language / kind))
+    throw InputError("--kind " + kind +
+                     " is C++'s: a model is no part of Python. Leave --lang out; a task in Python "
+                     "trains it too");
+  const fs::path prefix = in_python ? "" : InstalledPrefix();
   const Words words = {{"@NAME@", name},
                        {"@CLASS@", ClassName(name)},
                        {"@CONFIGS@", ConfigDirectory().string()},
                        {"@PREFIX@", prefix.string()},
+                       {"@MEDLEY@", OwnProgram().string()},
                        {"@API@", std::to_string(kPluginApi)}};
   const NewFolder made(directory);
-  Write(templates / kCommon, made.path(), words);
-  Write(templates / kind, made.path(), words);
+  Write(of_language / kCommon, made.path(), words);
+  Write(of_language / kind, made.path(), words);
   made.Commit();
-  std::cout << "made " << DisplayPath(directory)
-            << "; its README.md has the commands that build and train it\n";
+  std::cout << "made " << DisplayPath(directory) << "; its README.md has the commands that "
+            << (in_python ? "check" : "build") << " and train it\n";
   return 0;
 }
 
