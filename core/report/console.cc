@@ -17,7 +17,9 @@ namespace {
 
 constexpr double kRepaint = 0.1, kPlainLine = 10;  // seconds
 
-std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::FILE* out) {
+// `tell`: of the first line that it lacks.
+std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file,
+                                        std::function<void(const std::string&)> tell) {
   if (file.empty()) return nullptr;
   // Opening a pipe would wait for a reader.
   std::error_code missing;
@@ -30,14 +32,22 @@ std::shared_ptr<spdlog::logger> OpenLog(const std::filesystem::path& file, std::
     log->set_pattern("%Y-%m-%d %H:%M:%S %L %v");
     log->flush_on(spdlog::level::info);
     // A full disk must not end a run because of its log; it is said once, where the log's lines go too.
-    log->set_error_handler([out, told = false](const std::string& words) mutable {
-      if (!std::exchange(told, true))
-        std::fprintf(out, "warning: the log may lack lines: %s\n", PrintableLines(words).c_str());
+    log->set_error_handler([tell = std::move(tell), told = false](const std::string& words) mutable {
+      if (!std::exchange(told, true)) tell("the log may lack lines: " + PrintableLines(words));
     });
     return log;
   } catch (const spdlog::spdlog_ex& error) {
     throw Error("cannot open the log file " + Printable(file) + ": " + error.what());
   }
+}
+
+std::function<void(const std::string&)> WarningsTo(std::FILE* out, const ConsoleSink& sink) {
+  return [out, sink](const std::string& words) {
+    if (sink)
+      sink(ConsoleLine::kWarning, words);
+    else
+      std::fprintf(out, "warning: %s\n", words.c_str());
+  };
 }
 
 }  // namespace
@@ -47,11 +57,14 @@ Console::Console(std::FILE* out, const std::filesystem::path& log_file, SecondsS
       terminal_(IsTerminal(out)),
       now_(std::move(now)),
       last_line_(now_()),
-      log_(OpenLog(log_file, out)) {}
+      log_(OpenLog(log_file, WarningsTo(out, {}))) {}
+
+Console::Console(ConsoleSink sink, SecondsSource now)
+    : sink_(std::move(sink)), now_(std::move(now)), last_line_(now_()) {}
 
 Console::~Console() { ClearStatus(); }
 
-void Console::LogTo(const std::filesystem::path& file) { log_ = OpenLog(file, out_); }
+void Console::LogTo(const std::filesystem::path& file) { log_ = OpenLog(file, WarningsTo(out_, sink_)); }
 
 // Nobody reads it any more, or the disk is full: neither is a reason to end a run, nor for the command to say
 // that its result was not printed.
@@ -68,10 +81,15 @@ void Console::ClearStatus() {
   status_shown_ = false;
 }
 
-void Console::Say(const std::string& line) {
+void Console::Show(ConsoleLine kind, const std::string& text) {
+  if (sink_) return sink_(kind, text);
   ClearStatus();
+  Put((kind == ConsoleLine::kWarning ? "warning: " : "") + text + "\n");
+}
+
+void Console::Say(const std::string& line) {
   const std::string printable = PrintableLines(line);
-  Put(printable + "\n");
+  Show(ConsoleLine::kSaid, printable);
   LogLine(printable);
 }
 
@@ -86,8 +104,7 @@ void Console::LogLine(const std::string& line) {
 }
 
 void Console::Warn(const std::string& line) {
-  ClearStatus();
-  Put("warning: " + PrintableLines(line) + "\n");
+  Show(ConsoleLine::kWarning, PrintableLines(line));
   Log(line);
 }
 
@@ -95,7 +112,7 @@ void Console::Log(const std::string& line) {
   if (log_) log_->warn(PrintableLines(line));
 }
 
-std::size_t Console::columns() const { return ColumnsOf(out_); }
+std::size_t Console::columns() const { return sink_ ? kPageColumns : ColumnsOf(out_); }
 
 void Console::Paint(const std::string& line) {
   const std::size_t width = columns();
@@ -108,14 +125,17 @@ void Console::Paint(const std::string& line) {
 void Console::Status(const std::string& line, const std::string& on_screen) {
   const std::string shown = Printable(on_screen.empty() ? line : on_screen);
   const double now = now_();
-  if (terminal_ && now - last_paint_ >= kRepaint) {
-    Paint(shown);
+  if ((terminal_ || sink_) && now - last_paint_ >= kRepaint) {
+    if (sink_)
+      sink_(ConsoleLine::kStatus, shown);
+    else
+      Paint(shown);
     last_paint_ = now;
   }
   if (now - last_line_ < kPlainLine) return;
   last_line_ = now;
   if (log_) log_->info(Printable(line));
-  if (!terminal_) Put(shown + "\n");
+  if (!terminal_ && !sink_) Put(shown + "\n");
 }
 
 }  // namespace medley

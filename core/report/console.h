@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +16,11 @@ class logger;
 
 namespace medley {
 
+// Takes what a console shows, in place of a stream: text that stays, several lines of it perhaps, or the
+// status line, which replaces the one before. Called where the console is, and throws nothing.
+enum class ConsoleLine { kSaid, kWarning, kStatus };
+using ConsoleSink = std::function<void(ConsoleLine kind, const std::string& text)>;
+
 // What a person sees of a run: lines that stay, and one status line.
 //
 // On a terminal the status line is repainted in place, at most ten times a second. Elsewhere (a pipe, a file,
@@ -26,6 +32,8 @@ class Console {
   // `log_file`: a copy of every line with its time; "" for none.
   explicit Console(std::FILE* out, const std::filesystem::path& log_file = {},
                    SecondsSource now = SteadySeconds);
+  // To the sink, which is told of a status at most ten times a second. Lines are as wide as in a pipe.
+  explicit Console(ConsoleSink sink, SecondsSource now = SteadySeconds);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
@@ -45,17 +53,19 @@ class Console {
   void Log(const std::string& line);
   // What is no log file shows `on_screen` where it is given.
   void Status(const std::string& line, const std::string& on_screen = "");
-  // ColumnsOf its stream.
+  // ColumnsOf its stream; of a sink kPageColumns.
   std::size_t columns() const;
 
  private:
+  void Show(ConsoleLine kind, const std::string& text);
   void Put(const std::string& text);
   void LogLine(const std::string& line);
   void Paint(const std::string& line);
   void ClearStatus();
 
-  std::FILE* out_;
-  bool terminal_;
+  std::FILE* out_ = nullptr;  // where there is no sink
+  ConsoleSink sink_;
+  bool terminal_ = false;
   bool status_shown_ = false, shows_details_ = false;
   SecondsSource now_;
   double last_paint_ = -std::numeric_limits<double>::infinity(), last_line_;

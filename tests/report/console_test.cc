@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include <medley/report/screen.h>
+
 #include "tests/report/scratch_directory.h"
 
 namespace medley {
@@ -107,6 +109,34 @@ TEST(Console, ATerminalIsRepaintedAtMostTenTimesASecond) {
   std::string expected;
   for (int paint = 0; paint < 10; ++paint) expected += "\r" + std::to_string(7 * paint) + "\x1b[K";
   EXPECT_EQ(seen, expected + "\r\x1b[Kdone\r\n");
+}
+
+TEST(Console, ASinkGetsWhatIsSaidAndAStatusAtMostTenTimesASecond) {
+  const ScratchDirectory scratch;
+  std::string told;
+  int tick = 0;  // of 1/64 s
+  {
+    Console console(
+        [&](ConsoleLine kind, const std::string& text) {
+          told += std::string(kind == ConsoleLine::kSaid      ? "said "
+                              : kind == ConsoleLine::kWarning ? "warning "
+                                                              : "status ") +
+                  text + "\n";
+        },
+        [&] { return tick / 64.0; });
+    EXPECT_EQ(console.columns(), kPageColumns);
+    console.LogTo(scratch / "log.txt");
+    console.Say("first\nand more");
+    for (; tick < 16; ++tick) console.Status(std::to_string(tick) + " of 16", std::to_string(tick));
+    console.Detail("few want this");
+    console.Warn("trouble");
+    tick = 64 * 11;
+    console.Status("after 11 s", "11");
+  }
+  EXPECT_EQ(told, "said first\nand more\nstatus 0\nstatus 7\nstatus 14\nwarning trouble\nstatus 11\n");
+  const std::string log = ReadText(scratch / "log.txt");
+  for (const char* line : {"and more\n", "few want this\n", "trouble\n", "after 11 s\n"})
+    EXPECT_NE(log.find(line), std::string::npos) << line << " in " << log;
 }
 
 TEST(Console, ADumbTerminalGetsPlainLinesOnly) {
