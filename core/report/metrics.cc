@@ -47,20 +47,6 @@ ordered_json ToJson(const EvaluationRecord& evaluation) {
   return scores;
 }
 
-ordered_json MetricsLine(const StepRecord& record) {
-  ordered_json line = {{"step", record.step}, {"draws", ordered_json::array()}};
-  for (const Draw& draw : record.draws) {
-    line["draws"].push_back({{"task", draw.task}, {"begin", draw.begin}, {"rows", draw.rows}});
-  }
-  line["loss"] = StepLoss(record.losses);
-  line["terms"] = TermsJson(record.losses);
-  line["grad_norm"] = record.gradient_norm;
-  line["lr"] = record.learning_rate;
-  if (!record.phase.empty()) line["phase"] = record.phase;
-  if (record.evaluation) line["eval"] = ToJson(*record.evaluation);
-  return line;
-}
-
 ordered_json TransitionJson(const PhaseRecord& record) {
   ordered_json json = {{"from", record.from}, {"to", record.to}};
   if (!record.why.empty()) json["why"] = record.why;
@@ -103,41 +89,6 @@ ordered_json ToJson(const std::vector<Overflow>& overflows) {
     }
   }
   return json;
-}
-
-ordered_json TimingLine(const StepRecord& record) {
-  ordered_json line = {{"step", record.step}, {"seconds", record.seconds}};
-  line["rows_per_second"] = record.seconds > 0 ? static_cast<double>(record.rows()) / record.seconds : 0.0;
-  if (!record.phase.empty()) line["phase"] = record.phase;
-  line["data_wait_ms"] = record.data_wait_ms;
-  if (record.own) line["peer_wait_ms"] = record.peer_wait_ms;
-  if (!record.rank_work_ms.empty()) line["rank_work_ms"] = record.rank_work_ms;
-  line["memory_now"] = record.memory_now;
-  line["memory_peak"] = record.memory_peak;
-  ordered_json& tasks = line["tasks"] = ordered_json::object();
-  for (const Draw& draw : record.draws) {
-    ordered_json& task = tasks[draw.task];
-    if (task.is_null()) task = ordered_json::object();
-    task["rows"] = task.value("rows", std::int64_t{0}) + draw.rows;
-    const auto bytes = record.constant_bytes.find(draw.task);
-    task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
-  }
-  for (const DrawReceipt& receipt : record.receipts) {
-    ordered_json& task = tasks[receipt.form.text()];
-    if (task.is_null()) task = ordered_json::object();
-    task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
-  }
-  for (const auto& [task, speed] : SpeedsOf(record)) {
-    tasks[task]["operations"] = speed.operations;
-    tasks[task]["compute_seconds"] = speed.seconds;
-    tasks[task]["operations_per_second"] = speed.per_second();
-  }
-  if (record.loss_scale > 0)
-    line["loss_scale"] = {{"scale", record.loss_scale}, {"repeats", record.loss_repeats}};
-  if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
-  if (!record.guard.empty()) line["guard"] = ToJson(record.guard);
-  if (!record.overflows.empty()) line["out_of_memory"] = ToJson(record.overflows);
-  return line;
 }
 
 std::string CsvHeader(const std::vector<std::string>& tasks) {
@@ -198,6 +149,55 @@ bool TrySync(AppendFile& file, LogWatch& watch) {
 }
 
 }  // namespace
+
+ordered_json MetricsLine(const StepRecord& record) {
+  ordered_json line = {{"step", record.step}, {"draws", ordered_json::array()}};
+  for (const Draw& draw : record.draws) {
+    line["draws"].push_back({{"task", draw.task}, {"begin", draw.begin}, {"rows", draw.rows}});
+  }
+  line["loss"] = StepLoss(record.losses);
+  line["terms"] = TermsJson(record.losses);
+  line["grad_norm"] = record.gradient_norm;
+  line["lr"] = record.learning_rate;
+  if (!record.phase.empty()) line["phase"] = record.phase;
+  if (record.evaluation) line["eval"] = ToJson(*record.evaluation);
+  return line;
+}
+
+ordered_json TimingLine(const StepRecord& record) {
+  ordered_json line = {{"step", record.step}, {"seconds", record.seconds}};
+  line["rows_per_second"] = record.seconds > 0 ? static_cast<double>(record.rows()) / record.seconds : 0.0;
+  if (!record.phase.empty()) line["phase"] = record.phase;
+  line["data_wait_ms"] = record.data_wait_ms;
+  if (record.own) line["peer_wait_ms"] = record.peer_wait_ms;
+  if (!record.rank_work_ms.empty()) line["rank_work_ms"] = record.rank_work_ms;
+  line["memory_now"] = record.memory_now;
+  line["memory_peak"] = record.memory_peak;
+  ordered_json& tasks = line["tasks"] = ordered_json::object();
+  for (const Draw& draw : record.draws) {
+    ordered_json& task = tasks[draw.task];
+    if (task.is_null()) task = ordered_json::object();
+    task["rows"] = task.value("rows", std::int64_t{0}) + draw.rows;
+    const auto bytes = record.constant_bytes.find(draw.task);
+    task["constant_bytes"] = bytes == record.constant_bytes.end() ? 0 : bytes->second;
+  }
+  for (const DrawReceipt& receipt : record.receipts) {
+    ordered_json& task = tasks[receipt.form.text()];
+    if (task.is_null()) task = ordered_json::object();
+    task["memory_peak"] = std::max(task.value("memory_peak", std::int64_t{0}), receipt.measured);
+  }
+  for (const auto& [task, speed] : SpeedsOf(record)) {
+    tasks[task]["operations"] = speed.operations;
+    tasks[task]["compute_seconds"] = speed.seconds;
+    tasks[task]["operations_per_second"] = speed.per_second();
+  }
+  if (record.loss_scale > 0)
+    line["loss_scale"] = {{"scale", record.loss_scale}, {"repeats", record.loss_repeats}};
+  if (record.memory) line["memory"] = ToJson(record.memory->ledger, record.memory->constants);
+  if (!record.guard.empty()) line["guard"] = ToJson(record.guard);
+  if (!record.overflows.empty()) line["out_of_memory"] = ToJson(record.overflows);
+  return line;
+}
 
 MetricsLog::MetricsLog(const fs::path& directory, const LogMarks& marks, Console& console)
     : file_(directory / kMetricsLog, MarkOf(marks, kMetricsLog).bytes),

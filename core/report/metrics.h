@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ inline constexpr const char* kLossesTable = "losses.csv";
 
 // What a line of both logs has instead of a step's keys, where weights were predicted or a phase changed.
 inline constexpr const char* kTransition = "transition";
+
+// A step's line of each.
+nlohmann::ordered_json MetricsLine(const StepRecord& record);
+nlohmann::ordered_json TimingLine(const StepRecord& record);
 
 // metrics.jsonl: what is deterministic, a line a step and one for every prediction. What has no value in a
 // step is null.

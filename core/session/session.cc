@@ -5,9 +5,12 @@
 #include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 #include <medley/base/interrupt.h>
+#include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/plan/run_planner.h>
+#include <medley/session/only_session.h>
+#include <medley/session/own_settings.h>
 #include <medley/session/parts.h>
 
 namespace medley {
@@ -108,24 +111,39 @@ ResumedRun ResumeTogether(std::shared_ptr<const RunDirectory> directory, const f
   return resumed;
 }
 
-Session::Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step)
-    : directory_(std::move(directory)), parts_(std::move(parts)), last_step_(step) {}
+Session::Session(fs::path directory)
+    : directory_(std::move(directory)),
+      only_(std::make_unique<OnlySession>(directory_)),
+      settings_(std::make_unique<OwnSettings>()) {}
 Session::Session(Session&& other) noexcept = default;
+
 Session::~Session() = default;
 
 Session Session::Begin(const BeginRequest& request, const fs::path& directory, Console& console) {
-  return {directory, BeginSaying(request, directory, nullptr, console)};
+  Session session(directory);
+  const OwnSettings::Turn turn(*session.settings_);
+  session.parts_ = BeginSaying(request, directory, nullptr, console);
+  session.settings_->SetDevice(session.parts_->planned->run->device);
+  return session;
 }
 
 Session Session::Resume(const fs::path& path, const ResumeRequest& request, Console& console) {
   RefuseDirectoryOfRank(path);
+  Session session(path);
+  const OwnSettings::Turn turn(*session.settings_);
   const auto directory = OpenRunDirectory(*ClusterOf(request.cluster), path);
   ResumedRun resumed = ResumeTogether(directory, path, request, console);
-  return {path, std::move(resumed.parts), resumed.step};
+  session.parts_ = std::move(resumed.parts);
+  session.last_step_ = resumed.step;
+  if (session.parts_) session.settings_->SetDevice(session.parts_->planned->run->device);
+  return session;
 }
 
 ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const fs::path& path,
                          Console& console) {
+  const OnlySession only(path);
+  OwnSettings settings;
+  const OwnSettings::Turn turn(settings);
   const RepeatedRun repeated(old);
   auto parts = BeginSaying(request, path, &repeated, console);
   const std::shared_ptr<const RunDirectory> directory = parts->directory;
@@ -148,11 +166,25 @@ ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const
   return code;
 }
 
-ExitCode Session::Train(std::int64_t until) {
+ExitCode Session::Train(std::int64_t until, AtReturn leaves) {
   if (!parts_) return ExitCode::kDone;
-  const ExitCode code = parts_->trainer.Train(until);
-  parts_->directory->RequireConfig();
+  const OwnSettings::Turn turn(*settings_);
+  const ExitCode code = parts_->trainer.Train(until, leaves);
+  if (leaves == AtReturn::kSaved) parts_->directory->RequireConfig();
   return code;
+}
+
+void Session::Tell(RecordSink& sink) {
+  if (parts_) parts_->trainer.Tell(sink);
+}
+
+std::map<std::string, ScoreRecord> Session::Score(std::int64_t rows) {
+  if (!parts_)
+    throw InputError("all steps of " + Printable(directory_) +
+                     " are done, and this session has no model: ask medley eval " +
+                     ShellWord(directory_.string()));
+  const OwnSettings::Turn turn(*settings_);
+  return parts_->trainer.Score(rows);
 }
 
 void Session::Edit(const std::string& text) {
@@ -160,6 +192,7 @@ void Session::Edit(const std::string& text) {
     throw InputError(
         "all steps of " + Printable(directory_) +
         " are done, so an edit of its weights would change nothing. Resume it with more steps first");
+  const OwnSettings::Turn turn(*settings_);
   parts_->trainer.Edit(text);
 }
 

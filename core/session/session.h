@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,15 @@
 #include <medley/base/error.h>
 #include <medley/plugin/confirmed_paths.h>
 #include <medley/report/console.h>
+#include <medley/report/score.h>
+#include <medley/train/at_return.h>
 
 namespace medley {
 
 class Cluster;
+class OnlySession;
+class OwnSettings;
+class RecordSink;
 struct Run;
 struct SessionParts;
 
@@ -51,7 +57,11 @@ struct ResumeRequest {
 // on, with what that process says, and nothing that anybody needs.
 //
 // To be used on one thread. It installs no signal handler: whoever wants one asks for an interrupt in it
-// (base/interrupt.h), which Train heeds. One session of a process at a time: a budget is the process's.
+// (base/interrupt.h), which Train heeds. One session of a process at a time: a budget is the process's, and a
+// second one is refused. What a program has set in libtorch (generators, threads, the default type, gradients
+// off, autocast) is neither heeded nor changed: each call puts it back. What stays for the life of the
+// process are the allocator that counts the CPU's tensors, a GPU's budget, and CUBLAS_WORKSPACE_CONFIG where
+// a run is deterministic; tensors that the program makes while a session lives count towards its budget.
 // Errors are InputErrors for what the user gave, and an Error with ExitCode::kDoesNotFit for a budget that is
 // too small.
 class Session {
@@ -77,7 +87,15 @@ class Session {
 
   // Until so many steps are done in all, or the run ends: see Trainer::Train. Saved when it returns. kDone,
   // kSomethingDropped where tasks were dropped, or kInterrupted.
-  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // kUnsaved: nothing is saved or said where the run goes on behind these steps; a later call saves.
+  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max(),
+                 AtReturn leaves = AtReturn::kSaved);
+  // Tells this one of every step from now on, behind the run's logs; it outlives the session.
+  void Tell(RecordSink& sink);
+  // The scores of the active tasks as the run is now, of so many of the rows that it is evaluated on; 0: of
+  // as many as its evaluations have. Written nowhere, and the run goes on as if nobody had asked. An
+  // InputError where all steps of the run are done.
+  std::map<std::string, ScoreRecord> Score(std::int64_t rows = 0);
   // The text of a weights file, which holds from the next step on: tasks that it brings are loaded and
   // planned now. The run's own weights file is then this text. Where it throws, what was in force stays. An
   // InputError where all steps of the run are done.
@@ -87,9 +105,11 @@ class Session {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
-  Session(std::filesystem::path directory, std::unique_ptr<SessionParts> parts, std::int64_t step = 0);
+  explicit Session(std::filesystem::path directory);
 
   std::filesystem::path directory_;
+  std::unique_ptr<OnlySession> only_;
+  std::unique_ptr<OwnSettings> settings_;
   std::unique_ptr<SessionParts> parts_;  // null: all steps of the run are done
   std::int64_t last_step_ = 0;           // then
 };

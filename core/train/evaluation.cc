@@ -30,28 +30,53 @@ bool Evaluation::IsDue(std::int64_t step) const {
   return setting_.config.every > 0 && step % setting_.config.every == 0;
 }
 
+std::int64_t Evaluation::RowsAtOnce(const std::string& task) const {
+  const auto known = rows_at_once_.find(task);
+  return known == rows_at_once_.end() ? kEvalRows : known->second;
+}
+
+TaskScore Evaluation::ScoreOn(std::int64_t rows, const std::string& task, const Progress& progress) {
+  LoadedTask& loaded = setting_.tasks.Checked(task);
+  const LentWeights averaged = setting_.optimizer.ReadAverages();
+  return ScoreTask(loaded, setting_.plan.Of(task),
+                   {.model = setting_.model,
+                    .device = setting_.device,
+                    .seed = EvalSeedOf(setting_.config),
+                    .rows = RowsOnce(loaded, rows),
+                    .rows_at_once = RowsAtOnce(task),
+                    .progress = progress,
+                    .tokenizer = setting_.tokenizer,
+                    .references = setting_.references});
+}
+
+std::map<std::string, ScoreRecord> Evaluation::Look(std::int64_t rows) {
+  std::map<std::string, ScoreRecord> scores;
+  try {
+    for (const std::string& task : setting_.mixer.mixture().Active()) {
+      setting_.tables.MakeAllRoom(task);
+      scores[task] = ScoreOn(rows > 0 ? rows : setting_.config.rows, task, {});
+    }
+  } catch (const c10::AcceleratorError&) {
+    throw;
+  } catch (const std::exception&) {
+    AbandonForward(setting_.device);
+    throw;
+  }
+  return scores;
+}
+
 void Evaluation::Score(TaskEvaluation& evaluation, std::int64_t step, const Progress& progress) {
   const std::string& task = evaluation.task;
   setting_.tables.MakeAllRoom(task);
   LoadedTask& loaded = setting_.tasks.Checked(task);
-  const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
   if (compared_.insert(task).second) {
+    const std::int64_t rows = RowsOnce(loaded, setting_.config.rows);
     const std::string warning =
         OverlapWarning(loaded, {.training = setting_.seed, .evaluation = EvalSeedOf(setting_.config)}, rows);
     if (!warning.empty()) evaluation.warnings.push_back(warning);
   }
-  const auto known = rows_at_once_.find(task);
-  const std::int64_t rows_at_once = known == rows_at_once_.end() ? kEvalRows : known->second;
-  const LentWeights averaged = setting_.optimizer.ReadAverages();
-  const TaskScore score = ScoreTask(loaded, setting_.plan.Of(task),
-                                    {.model = setting_.model,
-                                     .device = setting_.device,
-                                     .seed = EvalSeedOf(setting_.config),
-                                     .rows = rows,
-                                     .rows_at_once = rows_at_once,
-                                     .progress = progress,
-                                     .tokenizer = setting_.tokenizer,
-                                     .references = setting_.references});
+  const std::int64_t rows_at_once = RowsAtOnce(task);
+  const TaskScore score = ScoreOn(setting_.config.rows, task, progress);
   if (score.rows_at_once < rows_at_once)
     evaluation.warnings.push_back("evaluation of " + task + " after step " + std::to_string(step) +
                                   " ran out of memory; from now on it takes " +

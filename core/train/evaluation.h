@@ -13,6 +13,7 @@
 #include <medley/config/run_config.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/data/data_rules.h>
+#include <medley/eval/score.h>
 #include <medley/model/model.h>
 #include <medley/plan/plan_in_force.h>
 #include <medley/report/console.h>
@@ -66,6 +67,10 @@ class Evaluation {
   // it.
   std::variant<EvaluationRecord, Failure> Run(std::int64_t step, const Wanted& wanted, Blame& blame);
 
+  // The scores of all active tasks on so many of these rows, 0: as an evaluation has; by each process for
+  // itself, and kept nowhere. What a task throws passes, and so does Interrupted.
+  std::map<std::string, ScoreRecord> Look(std::int64_t rows);
+
   // The last one of all active tasks; nothing where its loss was not finite, or it was forgotten.
   const std::optional<MeanEvaluation>& evaluated() const { return evaluated_; }
   // Another stage begins.
@@ -84,6 +89,8 @@ class Evaluation {
   using Progress = std::function<void(double share)>;
   TaskEvaluation Evaluate(const std::string& task, std::int64_t step, const Progress& progress);
   void Score(TaskEvaluation& evaluation, std::int64_t step, const Progress& progress);
+  TaskScore ScoreOn(std::int64_t rows, const std::string& task, const Progress& progress);
+  std::int64_t RowsAtOnce(const std::string& task) const;
   std::optional<Failure> Take(TaskEvaluation evaluation, std::int64_t step, Blame& blame,
                               EvaluationRecord& record);
   void WarnOfNoNumber(const std::string& task, const ScoreRecord& score, std::int64_t step);

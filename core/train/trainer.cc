@@ -121,9 +121,9 @@ Trainer::Trainer(Run& run, PlanInForce& plan, WeightLog& log, Admission& admissi
   receipts_.Save();  // as the logs: back to the checkpoint
 }
 
-ExitCode Trainer::Train(std::int64_t until) {
+ExitCode Trainer::Train(std::int64_t until, AtReturn leaves) {
   try {
-    return TrainOn(until);
+    return TrainOn(until, leaves);
   } catch (const c10::AcceleratorError& error) {
     // Whatever is asked of the device from now on fails too: nothing can be saved, and no task is to blame.
     const std::string words = "the device failed: " + Failure::Of(error).reason +
@@ -136,13 +136,20 @@ ExitCode Trainer::Train(std::int64_t until) {
   }
 }
 
-ExitCode Trainer::TrainOn(std::int64_t until) {
+// For good, not only because it came as far as it was asked to.
+bool Trainer::IsOver() {
+  return hours_.ends_at(step_) || step_ >= hours_.decay().end() || stages_.over() || hours_.over();
+}
+
+ExitCode Trainer::TrainOn(std::int64_t until, AtReturn leaves) {
   const auto goes_on = [](const Outcome& outcome) {
     return std::holds_alternative<Trained>(outcome) || std::holds_alternative<DroppedTask>(outcome);
   };
   Outcome last = Start();
   while (goes_on(last) && !Done(until)) last = Step();
   KeepRules();
+  const auto code = [&] { return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped; };
+  if (leaves == AtReturn::kUnsaved && goes_on(last) && !IsOver()) return code();
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
@@ -150,7 +157,14 @@ ExitCode Trainer::TrainOn(std::int64_t until) {
   rounds_.WaitForAll();
   SayEnd();
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
-  return stages_.dropped().empty() ? ExitCode::kDone : ExitCode::kSomethingDropped;
+  return code();
+}
+
+std::map<std::string, ScoreRecord> Trainer::Score(std::int64_t rows) {
+  memory_.SizesChange();
+  std::map<std::string, ScoreRecord> scores = evaluation_.Look(rows);
+  memory_.SizesChange();
+  return scores;
 }
 
 void Trainer::SayEnd() {

@@ -13,6 +13,7 @@
 #include <medley/report/progress.h>
 #include <medley/report/record_sink.h>
 #include <medley/train/admission.h>
+#include <medley/train/at_return.h>
 #include <medley/train/blame.h>
 #include <medley/train/failure.h>
 #include <medley/train/memory_watch.h>
@@ -32,11 +33,19 @@ class Trainer : public ResumedTraining {
           TrainerStart start);
 
   // Until so many steps are done in all, or the run ends: its steps, its last stage or an early decay are
-  // done, its hours are over, or an interrupt was asked for. Saved in each case. An interrupt costs the step
-  // or evaluation that is under way: who goes on begins it anew. A task's error under on_task_error "stop",
-  // or a gradient that is not finite, is thrown after what was trained was saved; with the error's own code,
-  // and kDoesNotFit where memory ran out. Whatever is thrown stands in the console's log too.
-  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max());
+  // done, its hours are over, or an interrupt was asked for. Saved in each case, but for kUnsaved. An
+  // interrupt costs the step or evaluation that is under way: who goes on begins it anew. A task's error
+  // under on_task_error "stop", or a gradient that is not finite, is thrown after what was trained was saved;
+  // with the error's own code, and kDoesNotFit where memory ran out. Whatever is thrown stands in the
+  // console's log too.
+  ExitCode Train(std::int64_t until = std::numeric_limits<std::int64_t>::max(),
+                 AtReturn leaves = AtReturn::kSaved);
+  // Tells this one too, behind the run's own, from now on; it outlives the trainer.
+  void Tell(RecordSink& sink) { sinks_.Add(sink); }
+  // The scores of the active tasks now, of so many of the rows that the run is evaluated on; 0: of as many as
+  // its evaluations have. Nothing of it is the run's: it goes on as if nobody had asked. What a task throws
+  // passes, and so does Interrupted.
+  std::map<std::string, ScoreRecord> Score(std::int64_t rows);
   // An edit of the weights, between two steps: see WeightEdits::Take.
   void Edit(const std::string& text);
 
@@ -49,7 +58,8 @@ class Trainer : public ResumedTraining {
   // What became of a step; a Failure says why the run must end.
   using Outcome = std::variant<Trained, DroppedTask, InterruptedStep, Failure>;
 
-  ExitCode TrainOn(std::int64_t until);
+  ExitCode TrainOn(std::int64_t until, AtReturn leaves);
+  bool IsOver();
   Outcome Start();
   bool Done(std::int64_t until);
   Outcome Step();

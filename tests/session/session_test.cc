@@ -1,7 +1,13 @@
 // A session as a program uses it: begun, trained in parts, edited, resumed.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/rand.h>
+#include <c10/core/DefaultDtype.h>
 #include <gtest/gtest.h>
 
 #include <medley/curriculum/weight_log.h>
+#include <medley/report/record_sink.h>
 
 #include "tests/session/session_runs.h"
 
@@ -65,6 +71,124 @@ TEST_F(Sessions, OneThatTrainsInPartsIsTheOneThatTrainsAtOnce) {
     EXPECT_EQ(session.step(), 12);
   }
   EXPECT_EQ(EndState(scratch_ / "parts"), straight);
+}
+
+class Steps final : public RecordSink {
+ public:
+  using RecordSink::Take;
+  void Take(const StepRecord& record) override { steps.push_back(record.step); }
+  std::vector<std::int64_t> steps;
+};
+
+TEST_F(Sessions, OneThatIsNotSavedBetweenStepsIsTheOneThatTrainsAtOnce) {
+  const auto straight = Straight("straight");
+  Steps told;
+  {
+    Session session = Begin("steps");
+    session.Tell(told);
+    session.Train(2);
+    const std::string words = console_.words();
+    for (std::int64_t step = 3; step <= 7; ++step)
+      EXPECT_EQ(session.Train(step, AtReturn::kUnsaved), ExitCode::kDone);
+    EXPECT_EQ(ListCheckpoints(scratch_ / "steps").at(0).step, 4) << "only where one was due";
+    EXPECT_FALSE(Has(console_.words().substr(words.size()), "after step")) << "no summary of each";
+    EXPECT_EQ(session.Train(session.step()), ExitCode::kDone);
+    EXPECT_EQ(ListCheckpoints(scratch_ / "steps").at(0).step, 7) << "saved when that is asked for";
+    EXPECT_EQ(session.Train(9, AtReturn::kUnsaved), ExitCode::kDone);
+    EXPECT_EQ(test::TrainInterrupted(session), ExitCode::kInterrupted);
+    EXPECT_EQ(ListCheckpoints(scratch_ / "steps").at(0).step, 9) << "an interrupt saves";
+    EXPECT_EQ(session.Train(1000, AtReturn::kUnsaved), ExitCode::kDone);
+    EXPECT_EQ(session.step(), 12) << "and goes on, to the run's end, which saves";
+  }
+  EXPECT_EQ(EndState(scratch_ / "steps"), straight);
+  EXPECT_EQ(told.steps, (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_F(Sessions, AProcessHasOneAtATime) {
+  {
+    Session session = Begin("first");
+    const Ended second = test::TrainToTheEnd(Request(), scratch_ / "second");
+    EXPECT_EQ(second.code, ExitCode::kBadInput) << second.out;
+    EXPECT_TRUE(Has(second.out, "this process has a session open already, of " +
+                                    (scratch_ / "first").string() + ", so " + (scratch_ / "second").string() +
+                                    " cannot have another"))
+        << second.out;
+    EXPECT_FALSE(fs::exists(scratch_ / "second"));
+    Session moved = std::move(session);
+    EXPECT_EQ(moved.Train(3), ExitCode::kDone) << "the first one goes on";
+    EXPECT_EQ(test::ReplayToTheEnd(scratch_ / "first", Request(), scratch_ / "second").code,
+              ExitCode::kBadInput);
+  }
+  EXPECT_EQ(test::TrainToTheEnd({.config = scratch_ / "none.json"}, scratch_ / "third").code,
+            ExitCode::kBadInput);
+  EXPECT_EQ(test::TrainToTheEnd(Request(), scratch_ / "second").code, ExitCode::kDone)
+      << "one that could not begin is none";
+}
+
+// What a program has set in libtorch.
+struct Settings {
+  int threads = at::get_num_threads();
+  at::ScalarType type = c10::get_default_dtype_as_scalartype();
+  bool deterministic = at::globalContext().deterministicAlgorithms();
+  bool gradients = at::GradMode::is_enabled();
+  bool operator==(const Settings&) const = default;
+};
+
+TEST_F(Sessions, NeitherHeedsNorChangesWhatAProgramHasSetInLibtorch) {
+  const auto straight = Straight("straight");
+  const Settings before;
+  const auto next_numbers = [] {
+    at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+    at::rand({3});
+    return at::rand({3}).to(at::kDouble);
+  };
+  c10::set_default_dtype(c10::scalarTypeToTypeMeta(at::kDouble));
+  const at::Tensor expected = next_numbers();
+  at::set_num_threads(3);
+  {
+    const at::NoGradGuard no_gradients;
+    const Settings set;
+    const auto unchanged = [&] {
+      EXPECT_EQ(Settings(), set);
+      EXPECT_EQ(set.threads, 3);
+    };
+    Session session = Begin("other");
+    unchanged();
+    session.Train(4);
+    unchanged();
+    at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+    at::rand({3});
+    for (const std::int64_t until : {5, 9}) session.Train(until, AtReturn::kUnsaved);
+    EXPECT_TRUE(at::rand({3}).to(at::kDouble).equal(expected)) << "between two numbers of the program's";
+    session.Score(4);
+    unchanged();
+    session.Train();
+    unchanged();
+  }
+  c10::set_default_dtype(c10::scalarTypeToTypeMeta(before.type));
+  at::set_num_threads(before.threads);
+  EXPECT_EQ(Settings(), before);
+  EXPECT_EQ(EndState(scratch_ / "other"), straight);
+}
+
+TEST_F(Sessions, AScoreIsThatOfAnEvaluationAndLeavesTheRunAsItWas) {
+  const auto straight = Straight("straight");
+  {
+    Session session = Begin("asked");
+    session.Train(5);
+    const auto scores = session.Score();
+    ASSERT_EQ(scores.size(), 1U);
+    std::istringstream lines(ReadText(scratch_ / "asked/metrics.jsonl"));
+    nlohmann::json last;
+    for (std::string line; std::getline(lines, line);) last = nlohmann::json::parse(line);
+    EXPECT_EQ(nlohmann::json(ToJson(scores.at("control"))), last.at("eval").at("control"));
+    EXPECT_EQ(session.Score(10).at("control").rows, 10);
+    EXPECT_EQ(session.Train(), ExitCode::kDone);
+  }
+  EXPECT_EQ(EndState(scratch_ / "asked"), straight);
+  test::SilentConsole console;
+  Session over = Session::Resume(scratch_ / "asked", {}, *console);
+  EXPECT_TRUE(Has(test::MessageOf<InputError>([&] { over.Score(); }), "medley eval"));
 }
 
 TEST_F(Sessions, OneThatBeginsWhereARunLiesLeavesItAsItWas) {
