@@ -1,16 +1,18 @@
 // The module _medley: what the package medley is a thin face of.
 #include <string>
-#include "python/binding/engine.h"
 
 #include <medley/base/error.h>
 #include <medley/base/rows.h>
 #include <medley/plugin/python_source.h>
 
 #include "python/binding/command.h"
+#include "python/binding/engine.h"
 #include "python/binding/glue.h"
+#include "python/binding/mixture.h"
 #include "python/binding/pass.h"
 #include "python/binding/python.h"
 #include "python/binding/raised.h"
+#include "python/binding/session.h"
 #include "python/binding/task.h"
 #include "python/binding/tensors.h"
 
@@ -75,6 +77,8 @@ PyObject* MakeModule() {
   AddPasses(module.get());
   AddTaskContext(module.get());
   InstallHost();
+  AddSession(module.get());
+  AddMixture(module.get());
   return module.release();
 }
 

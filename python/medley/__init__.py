@@ -17,18 +17,24 @@ Error = _medley.Error
 Context = _medley.Context
 EvalContext = _medley.EvalContext
 
+from medley.mixture import Draw, Mixture  # noqa: E402
+from medley.session import Session  # noqa: E402
+
 __all__ = [
     "Answer",
     "Context",
+    "Draw",
     "Error",
     "EvalContext",
     "Figure",
     "Generated",
+    "Mixture",
     "Outcomes",
     "Padded",
     "Ragged",
     "RaggedColumn",
     "Rows",
+    "Session",
     "Task",
     "TaskContext",
     "site",
