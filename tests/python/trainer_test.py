@@ -36,7 +36,7 @@ class Trainer(unittest.TestCase):
             "weights": str(cls.scratch / "weights.json"),
             "seed": 5,
             "threads": 1,
-            "tasks": {"position_qa": {"rows": 5}, "zoom_gold": {"rows": 4}},
+            "tasks": {"position_qa": {"rows": 5}},
         }
         (cls.scratch / "run.json").write_text(json.dumps(config))
 
