@@ -176,12 +176,19 @@ def sharded(folder):
     return {"sums": sums, "recomputed": len(runs)}
 
 
+def without_times(value):
+    """Of a plan: the milliseconds that steps took are measured anew."""
+    if isinstance(value, dict):
+        return {key: without_times(inner) for key, inner in value.items() if not key.startswith("ms_") and not key.endswith("_ms")}
+    return [without_times(inner) for inner in value] if isinstance(value, list) else value
+
+
 def bytes_of(run):
     """What must not depend on who came first: losses, and bytes planned, measured and taken."""
     timing = [json.loads(line) for line in (run / "timing.jsonl").read_text().splitlines()]
     return {
         "metrics": (run / "metrics.jsonl").read_text(),
-        "plan": json.loads((run / "plan.json").read_text()),
+        "plan": without_times(json.loads((run / "plan.json").read_text())),
         "peaks": [{key: value for key, value in line.items() if "bytes" in key or "peak" in key or "floor" in key} for line in timing],
     }
 
@@ -252,7 +259,7 @@ class OneEngine(Cases):
     def test_the_innermost_hooks_decide(self):
         result = self.result(self.case("counted"))
         self.expect_checkpoints(result)
-        self.assertEqual(result["counted"], 256)
+        self.assertEqual(result["counted"], 256 + 64)  # of the tanh, and what a checkpoint keeps: its input
         self.assertTrue(result["gradient"])
 
     def test_an_error_of_a_backward_in_python_has_its_place(self):
