@@ -77,19 +77,19 @@ class Mixture:
     """An endless iterator over the draws that `medley train CONFIG` makes, one by one: the same tasks, rows and order.
 
     `rank` of `world` processes gets its part of each draw. Rows are numbers in the config or the overrides; where it leaves them to a
-    plan, `plan` is the plan.json of a run or of `medley plan`. `stage`: of the weights; the first where none is named, and none ends.
+    plan, `plan_file` is the plan.json of a run or of `medley plan`. `stage`: of the weights; the first where none is named, and none ends.
 
     `state_dict` is a few integers, the same in all processes: another number of them may go on with it. From several threads the
     next draw is given to one after another.
     """
 
-    def __init__(self, config, *, rank=0, world=1, plan=None, stage=None, plugins=(), **overrides):
+    def __init__(self, config, *, rank=0, world=1, plan_file=None, stage=None, plugins=(), **overrides):
         self.rank, self.world = rank, world
         self._native = _medley.open_mixture(
             _arguments.path(config),
             _arguments.overrides(overrides),
             _arguments.paths(plugins),
-            "" if plan is None else _arguments.path(plan),
+            "" if plan_file is None else _arguments.path(plan_file),
             stage or "",
             rank,
             world,
