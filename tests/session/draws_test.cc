@@ -193,9 +193,10 @@ TEST(Draws, RefuseAStateOfOtherRowsAndWhatIsNone) {
 }
 
 TEST(Draws, LeaveLibtorchAsTheyFoundIt) {
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(3);
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(3);
   const at::Tensor expected = at::rand({2});
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(3);
+  generator.set_current_seed(3);
   const int threads = at::get_num_threads();
   at::set_num_threads(3);
   Draws draws(RequestFor(kRows));

@@ -137,8 +137,12 @@ struct Settings {
 TEST_F(Sessions, NeitherHeedsNorChangesWhatAProgramHasSetInLibtorch) {
   const auto straight = Straight("straight");
   const Settings before;
-  const auto next_numbers = [] {
-    at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+  const auto seed = [] {
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    generator.set_current_seed(7);
+  };
+  const auto next_numbers = [&] {
+    seed();
     at::rand({3});
     return at::rand({3}).to(at::kDouble);
   };
@@ -156,7 +160,7 @@ TEST_F(Sessions, NeitherHeedsNorChangesWhatAProgramHasSetInLibtorch) {
     unchanged();
     session.Train(4);
     unchanged();
-    at::globalContext().defaultGenerator(at::kCPU).set_current_seed(7);
+    seed();
     at::rand({3});
     for (const std::int64_t until : {5, 9}) session.Train(until, AtReturn::kUnsaved);
     EXPECT_TRUE(at::rand({3}).to(at::kDouble).equal(expected)) << "between two numbers of the program's";
