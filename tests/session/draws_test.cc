@@ -126,7 +126,7 @@ TEST(Draws, TakeOtherWeightsFromTheNextOneOn) {
 }
 
 TEST(Draws, AreRefusedWhereNobodySaysHowManyRows) {
-  const std::string open = std::string(kRows) + " tasks.zoom_gold.rows=auto";
+  const std::string open = std::string(kRows) + " plan=true tasks.zoom_gold.rows=auto";
   const std::string words = test::MessageOf<InputError>([&] { Draws draws(RequestFor(open)); });
   EXPECT_TRUE(Has(words, "tasks.zoom_gold.rows: a plan decides it, and who trains elsewhere has none"))
       << words;
@@ -254,7 +254,7 @@ class CallersModels : public ::testing::Test {
 
 TEST_F(CallersModels, HaveTheSumsAndGradientsOfMedleysOwnStep) {
   std::set<std::string> tasks;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 20; ++i) {
     const DrawnRows drawn = draws_.Next();
     tasks.insert(drawn.draw.task);
     const auto sums = SumsOf(PassesOf(drawn), drawn.rows, OwnModel());
