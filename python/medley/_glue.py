@@ -175,8 +175,20 @@ def load(path, source, note, beside):
         raise
 
 
+def _require_methods(cls):
+    needed = {"sample": "(self, rows)", "run": "(self, name, context)"}
+    if cls.spec.get("constants"):
+        needed["constant"] = "(self, name)"
+    for name, arguments in needed.items():
+        if getattr(cls, name) is getattr(Task, name):
+            raise _medley.Error(f"{cls.__name__} needs {name}{arguments}")
+    if cls.score is Task.score and cls.evaluate is Task.evaluate:
+        raise _medley.Error(f"{cls.__name__} needs score(self, context), or evaluate(self, context, rows)")
+
+
 def make(cls, context):
     """A task, and whether it evaluates by itself."""
+    _require_methods(cls)
     made = cls(TaskContext(context))
     spec = cls.spec
     for variant in spec.get("variants", ()):

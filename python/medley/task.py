@@ -22,15 +22,15 @@ class Task:
         A function of the rows' seed and numbers alone. Pictures are bytes, [rows, 3, size, size] uint8. A term without
         items has one a row.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs sample(self, rows)")
+        raise NotImplementedError
 
     def run(self, name, context):
         """One pass of the spec: {term: its sum over the rows, a scalar with its graph}."""
-        raise NotImplementedError(f"{type(self).__name__} needs run(self, name, context)")
+        raise NotImplementedError
 
     def score(self, context):
         """[rows]: how good the model is at each row of a piece, without gradients."""
-        raise NotImplementedError(f"{type(self).__name__} needs score(self, context), or evaluate(self, context, rows)")
+        raise NotImplementedError
 
     def evaluate(self, context, rows):
         """All that an evaluation tells, as Outcomes, in place of `score`. context.each(rows, fn) calls fn with pieces."""
@@ -38,7 +38,7 @@ class Task:
 
     def constant(self, name):
         """A table of the spec: [rows, width] int64 or float32."""
-        raise NotImplementedError(f"{type(self).__name__} needs constant(self, name), as its spec declares one")
+        raise NotImplementedError
 
     def cache_bytes(self):
         """The most bytes that it comes to keep of what it read."""

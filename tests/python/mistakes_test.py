@@ -6,6 +6,7 @@ from harness import Folder
 RUN = 'return {"error": self.score(context).sum()}'
 DRAWN = "drawn = rows.uniform(26).astype(np.float32)"
 COLUMNS = 'return {"series": drawn[:, 2:], "targets": drawn[:, :2]}'
+CONTRACT = "task 'line' (variant 'default') does not do what its spec says"
 
 
 class Mistakes(Folder):
@@ -14,8 +15,8 @@ class Mistakes(Folder):
         self.config(steps=2, **more)
         return self.medley("train", "run.json", "--out", "run", *words, check=check)
 
-    def assert_said(self, said, *expected):
-        self.assertIn("plugin 'lines' (task line", said)
+    def assert_said(self, said, *expected, by="plugin 'lines' (task line"):
+        self.assertIn(by, said)
         for words in expected:
             self.assertIn(words, said)
         self.assertNotIn("Traceback", said)
@@ -44,16 +45,19 @@ class Mistakes(Folder):
         self.assert_said(self.said(('context["targets"]', 'context["target"]')), "plugins/lines.py:20: ", "target", "series")
 
     def test_a_mean_for_a_sum(self):
-        self.assert_said(self.said((".sum()}", ".mean()}")), "error")
+        self.assert_said(self.said((".sum()}", ".mean()}")), "run returns sums, never means", by=CONTRACT)
 
     def test_a_loss_that_is_detached(self):
         said = self.said((RUN, "return {'error': torch.tensor(self.score(context).detach().numpy().sum())}"))
-        self.assert_said(said, "error")
+        self.assert_said(said, "no pass returns the term 'error' with a graph", by=CONTRACT)
 
     def test_what_is_drawn_elsewhere(self):
-        for drawn in ("np.random.rand(len(rows), 26).astype(np.float32)", "torch.rand(len(rows), 26).numpy()"):
+        for drawn, what in (
+            ("np.random.rand(len(rows), 26).astype(np.float32)", "task 'line': sample gave another row"),
+            ("torch.rand(len(rows), 26).numpy()", "while sampling): it drew from libtorch's own generator"),
+        ):
             said = self.said((DRAWN, "drawn = " + drawn))
-            self.assert_said(said, "sample gave another row")
+            self.assert_said(said, by=what)
             self.assertIn("rows.uniform", said)  # in Python's words
             self.assertNotIn("rows.Random", said)
 
@@ -122,7 +126,7 @@ class Mistakes(Folder):
     def test_out_of_memory_in_a_pass_is_tried_again_with_fewer_rows(self):
         hungry = "waste = torch.zeros(len(context.rows) * 1_000_000 if self.grown else 1)\n        self.grown = self.grown or context.rows.begin >= 64\n        "
         self.plugin(replace=[(RUN, hungry + RUN), ("def sample", "grown = False\n\n    def sample")])
-        self.config(steps=20, eval={"rows": 0, "every": 0}, budget="160MiB", tasks={"line": {"rows": 64}})
+        self.config(steps=20, eval={"every": 0}, budget="160MiB", tasks={"line": {"rows": 64}})
         said = self.medley("train", "run.json", "--out", "run", check=None)
         self.assertRegex(said, r"ran out of memory with 64.*\n?.*; the same rows run again \d+ at a time")
         self.assertNotIn("behind when it ran out of memory", said)  # to the bytes before it

@@ -11,7 +11,7 @@ from harness import MEDLEY, NETS, Folder
 class Signals(Folder):
     def start(self, *words):
         self.plugin()
-        self.config(steps=100000, eval={"rows": 0, "every": 0})
+        self.config(steps=100000, eval={"every": 0})
         running = subprocess.Popen([MEDLEY, "train", "run.json", "--out", "run", "--plugin-path", "plugins", "--plugin-path", NETS, *words],
                                    cwd=self.path, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(running.kill)

@@ -15,6 +15,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/plugin/plugin_list.h>
+#include <medley/plugin/python_file.h>
 #include <medley/plugin/registry.h>
 #include <medley/run/plugin_lock.h>
 #include <medley/run/validate.h>
@@ -49,7 +50,7 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
   if (fs::is_directory(given) && (given.has_parent_path() || given == "." || given == ".."))
     throw InputError(DisplayPath(given) + " is a directory; name it by --plugin-path " + Printable(name) +
                      ", or one of its files");
-  if (given.has_parent_path() || given.extension() == ".so") return {fs::absolute(given)};
+  if (given.has_parent_path() || given.extension() == ".so" || IsPythonFile(given)) return {fs::absolute(given)};
   const PluginList list = ListPlugins(search);
   std::set<std::string> known;  // a file is often called as its task
   std::string missing;
@@ -68,7 +69,7 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
     known.insert(plugin.models.begin(), plugin.models.end());
   }
   throw InputError(NoSuchName("plugin, task or model", name, {known.begin(), known.end()}) +
-                   "; a file is named with its folder or .so (medley plugins list shows all)" + missing);
+                   "; a file is named with its folder, .so or .py (medley plugins list shows all)" + missing);
 }
 
 // The same, also by a further name that the config has for a task.
