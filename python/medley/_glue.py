@@ -225,7 +225,10 @@ def sample(task, rows):
     terms, parts = set(task._terms), []
     for name, value in made.items():
         if name in terms:
-            parts.append(("items", name, _tensor(value, f"items of the term '{name}'")))
+            items = _tensor(value, f"items of the term '{name}'")
+            if items.dim() != 1:
+                raise TypeError(f"'{name}' is a term of the spec, so sample's '{name}' is its items, [rows] whole numbers; call the column otherwise")
+            parts.append(("items", name, items))
             terms.discard(name)
         elif isinstance(value, Padded):
             values = _tensor(value.values, f"the column '{name}'")

@@ -239,7 +239,7 @@ class ReplyTask(Task):
 class PictureTask(Task):
     """A picture that is drawn from another and a prompt: draw(row) gives (prompt, input, target), pictures as bytes.
 
-    The spec has one pass with text_width, images ["image"] and decodes_image, one term "image"; inputs images, tokens,
+    The spec has one pass with text_width, images ["seen"] and decodes_image, one term "image"; inputs images, tokens,
     lengths, outputs image, special token <pad>. The score is the error of each row.
     """
 
@@ -264,14 +264,14 @@ class PictureTask(Task):
             lengths.append(len(ids))
             inputs.append(picture)
             targets.append(target)
-        return {"tokens": tokens, "lengths": np.array(lengths, dtype=np.int64), "image": np.stack(inputs), "target": np.stack(targets)}
+        return {"tokens": tokens, "lengths": np.array(lengths, dtype=np.int64), "seen": np.stack(inputs), "target": np.stack(targets)}
 
     def _drawn(self, context):
-        inputs = [("images", [context.image("image")]), ("tokens", context["tokens"]), ("lengths", context["lengths"])]
+        inputs = [("images", [context.image("seen")]), ("tokens", context["tokens"]), ("lengths", context["lengths"])]
         return context.forward(inputs, ["image"])["image"]
 
     def score(self, context):
-        return self.errors(self._drawn(context), context.pixels("target"), context.pixels("image"))
+        return self.errors(self._drawn(context), context.pixels("target"), context.pixels("seen"))
 
     def errors(self, drawn, target, seen):
         """[rows]: half of the error is that of where the target differs from what is seen."""
@@ -287,7 +287,7 @@ class PictureTask(Task):
         errors, same, pictures = [], [], []
 
         def look(piece):
-            drawn, seen, target = self._drawn(piece), piece.pixels("image"), piece.pixels("target")
+            drawn, seen, target = self._drawn(piece), piece.pixels("seen"), piece.pixels("target")
             errors.append(self.errors(drawn, target, seen))
             same.append(self.errors(seen, target, seen))
             if not pictures:

@@ -71,6 +71,10 @@ class Mistakes(Folder):
         self.assert_said(self.said((RUN, "return self.score(context).sum()")), "returned no dict")
         self.assert_said(self.said((RUN, "return {'error': 1.0}")), "the sum of the term 'error' must be a torch.Tensor")
 
+    def test_a_column_with_a_terms_name(self):
+        said = self.said((COLUMNS, "return {'error': drawn[:, 2:], 'targets': drawn[:, :2]}"))
+        self.assert_said(said, "'error' is a term of the spec, so sample's 'error' is its items, [rows] whole numbers; call the column otherwise")
+
     def test_a_context_that_is_over(self):
         said = self.said((RUN, "old, self.old = getattr(self, 'old', None), context\n        if old: old['series']\n        " + RUN))
         self.assert_said(said, "the context of a pass that is over", "plugins/lines.py:17: ")

@@ -11,7 +11,7 @@ class @CLASS@(PictureTask):
     spec = {
         "name": "@NAME@",
         "summary": "draw the box in the colour that is asked for",
-        "passes": [{"name": "draw", "text_width": 16, "images": ["image"], "decodes_image": True}],
+        "passes": [{"name": "draw", "text_width": 16, "images": ["seen"], "decodes_image": True}],
         "terms": [{"name": "image"}],
         "inputs": ["images", "tokens", "lengths"],
         "outputs": ["image"],
