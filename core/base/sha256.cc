@@ -1,11 +1,13 @@
 #include <medley/base/sha256.h>
 
-#include <openssl/evp.h>
+// The calls that OpenSSL would rather see gone: those of its EVP first load all its algorithms, a millisecond
+// of every short command.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include <medley/base/error.h>
@@ -15,34 +17,25 @@
 namespace medley {
 namespace {
 
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
-void Require(int ok) {
-  if (ok != 1) throw Error("libcrypto cannot compute a SHA-256; is its installation complete?");
-}
-
 class Sha256 {
  public:
-  Sha256() { Require(context_ != nullptr ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0); }
+  Sha256() { SHA256_Init(&context_); }
 
-  void Add(const void* bytes, std::size_t size) { Require(EVP_DigestUpdate(context_.get(), bytes, size)); }
+  void Add(const void* bytes, std::size_t size) { SHA256_Update(&context_, bytes, size); }
   std::string Hex() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    Require(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    SHA256_Final(digest.data(), &context_);
     constexpr char kDigits[] = "0123456789abcdef";
     std::string hex;
-    for (unsigned int i = 0; i < size; ++i) {
-      hex += kDigits[digest[i] >> 4];
-      hex += kDigits[digest[i] & 15];
+    for (const unsigned char byte : digest) {
+      hex += kDigits[byte >> 4];
+      hex += kDigits[byte & 15];
     }
     return hex;
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, FreeContext> context_{EVP_MD_CTX_new()};
+  SHA256_CTX context_;
 };
 
 }  // namespace

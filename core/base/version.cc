@@ -47,11 +47,13 @@ std::filesystem::path TorchLibraryDirectory() {
 }
 
 std::filesystem::path LibraryDirectory() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&LibraryDirectory), &info) == 0 || info.dli_fname == nullptr) {
-    throw Error("the dynamic linker does not say where libmedley_base.so is");
-  }
-  return std::filesystem::canonical(info.dli_fname).parent_path();
+  static const std::string directory = [] {  // dladdr looks through all symbols
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&LibraryDirectory), &info) == 0 || info.dli_fname == nullptr)
+      throw Error("the dynamic linker does not say where libmedley_base.so is");
+    return std::filesystem::canonical(info.dli_fname).parent_path().string();
+  }();
+  return directory;
 }
 
 namespace {

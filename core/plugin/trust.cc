@@ -56,12 +56,13 @@ class Writable {
 
 // Of what holds this code, which is libmedley_base: the executable may be Python's.
 std::optional<uid_t> OwnerOfMedley() {
-  Dl_info found{};
+  static const std::string library = [] {  // dladdr looks through all symbols
+    Dl_info found{};
+    const int done = dladdr(reinterpret_cast<const void*>(&OwnPluginDirectory), &found);
+    return std::string(done != 0 ? found.dli_fname : "");
+  }();
   struct stat info {};
-  if (dladdr(reinterpret_cast<const void*>(&OwnPluginDirectory), &found) == 0 ||
-      stat(found.dli_fname, &info) != 0)
-    return std::nullopt;
-  return info.st_uid;
+  return stat(library.c_str(), &info) == 0 ? std::optional(info.st_uid) : std::nullopt;
 }
 
 // The real path of our own directory, where it may be trusted for its owner's sake.
