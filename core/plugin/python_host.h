@@ -17,8 +17,8 @@ class PythonHost {
   // Called before anything is made of a run that has such a task. May not return: a program then begins again
   // as a process of Python's.
   virtual void Prepare(const PluginFile& file) = 0;
-  // `source`: the file's text, which was checked. What Python raises is an Error in words, and so is that a process
-  // which goes on with a run cannot become Python's any more.
+  // `source`: the file's text, which was checked. What Python raises is an Error in words, and so is that a
+  // process which goes on with a run cannot become Python's any more.
   virtual std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) = 0;
 };
 

@@ -292,7 +292,8 @@ class LiteralReader {
         NoLiteral(key.line, "the key '" + Printable(key.text) + "' stands twice");
       Step();
       PythonValue held = Value(depth + 1);
-      value.entries.push_back({std::move(key.text), key.line, std::move(held)});
+      value.keys.push_back({std::move(key.text), key.line});
+      value.items.push_back(std::move(held));
       Separate("}");
     }
     Step();
@@ -336,8 +337,8 @@ std::string_view PythonValue::What() const {
 }
 
 const PythonValue* PythonValue::Find(std::string_view key) const {
-  const auto found = std::ranges::find(entries, key, &Entry::key);
-  return found == entries.end() ? nullptr : &found->value;
+  const auto found = std::ranges::find(keys, key, &Key::text);
+  return found == keys.end() ? nullptr : &items[static_cast<std::size_t>(found - keys.begin())];
 }
 
 nlohmann::ordered_json PythonValue::ToJson() const {
@@ -360,7 +361,7 @@ nlohmann::ordered_json PythonValue::ToJson() const {
     }
     case Kind::kDict: {
       Json dict = Json::object();
-      for (const Entry& entry : entries) dict[entry.key] = entry.value.ToJson();
+      for (std::size_t i = 0; i < keys.size(); ++i) dict[keys[i].text] = items[i].ToJson();
       return dict;
     }
   }

@@ -19,9 +19,12 @@ struct PythonValue {
   std::int64_t integer = 0;
   double number = 0;
   std::string text{};
-  std::vector<PythonValue> items{};  // of a list or a tuple
-  struct Entry;
-  std::vector<Entry> entries{};  // of a dict, in their order; keys differ
+  std::vector<PythonValue> items{};  // of a list or a tuple; of a dict the values
+  struct Key {
+    std::string text;
+    int line;
+  };
+  std::vector<Key> keys{};  // of a dict's items; they differ
 
   // "a text", "a list": what it is, for an error.
   std::string_view What() const;
@@ -29,11 +32,6 @@ struct PythonValue {
   const PythonValue* Find(std::string_view key) const;
   // Tuples and lists are arrays.
   nlohmann::ordered_json ToJson() const;
-};
-struct PythonValue::Entry {
-  std::string key;
-  int line;
-  PythonValue value;
 };
 
 // Reads the literal that begins with `first`, whose further tokens the lexer gives: what ast.literal_eval

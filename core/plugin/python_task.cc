@@ -1,6 +1,6 @@
 #include "python_task.h"
 
-#include <cmath>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -78,10 +78,9 @@ std::vector<std::string> TextsIn(const PythonValue& value, const facts::Fact& fa
 }
 
 void RefuseUnknownKeys(const PythonValue& dict, const std::vector<std::string>& known) {
-  for (const PythonValue::Entry& entry : dict.entries) {
-    bool is_known = false;
-    for (const std::string& key : known) is_known = is_known || key == entry.key;
-    if (!is_known) FailAt(entry.line, NoSuchName("key", entry.key, known));
+  for (const PythonValue::Key& key : dict.keys) {
+    if (std::ranges::find(known, key.text) == known.end())
+      FailAt(key.line, NoSuchName("key", key.text, known));
   }
 }
 

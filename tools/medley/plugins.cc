@@ -50,7 +50,8 @@ PluginToCheck Find(const std::string& name, const PluginSearch& search) {
   if (fs::is_directory(given) && (given.has_parent_path() || given == "." || given == ".."))
     throw InputError(DisplayPath(given) + " is a directory; name it by --plugin-path " + Printable(name) +
                      ", or one of its files");
-  if (given.has_parent_path() || given.extension() == ".so" || IsPythonFile(given)) return {fs::absolute(given)};
+  if (given.has_parent_path() || given.extension() == ".so" || IsPythonFile(given))
+    return {fs::absolute(given)};
   const PluginList list = ListPlugins(search);
   std::set<std::string> known;  // a file is often called as its task
   std::string missing;
