@@ -115,7 +115,9 @@ def counted(folder):
 
 
 def thrown(folder):
-    """What a backward of Python's throws in one that C++ asked for, where medley is imported."""
+    """What a backward of Python's throws where medley is imported: in one that C++ asked for, and in one that Python did."""
+    import traceback
+
     import torch
 
     import medley  # noqa: F401
@@ -136,7 +138,14 @@ def thrown(folder):
             engines.backward(Boom.apply(torch.ones(2, requires_grad=True)).sum())
         except RuntimeError as error:
             words.append(str(error))
-    return {"words": words, "checkpointed": [checkpointed()], "runs": []}
+    raised = []
+    for ask in (torch.Tensor.backward, lambda loss: torch.autograd.grad(loss, [x])):
+        x = torch.ones(2, requires_grad=True)
+        try:
+            ask(Boom.apply(x).sum())
+        except Exception as error:
+            raised.append([type(error).__name__, str(error), traceback.extract_tb(error.__traceback__)[-1].line])
+    return {"words": words, "raised": raised, "checkpointed": [checkpointed()], "runs": []}
 
 
 def sharded(folder):
@@ -274,7 +283,9 @@ class OneEngine(Cases):
         result = self.result(self.case("thrown"))
         self.assertEqual(len(result["words"]), 2)
         for words in result["words"]:
-            self.assertIn("boom in backward", words)
+            self.assertRegex(words, r"engines_test.py:\d+: ValueError: boom in backward")
+        # Whoever asks in Python gets what was raised, with the place that raised it.
+        self.assertEqual(result["raised"], [["ValueError", "boom in backward", 'raise ValueError("boom in backward")']] * 2)
         self.expect_checkpoints(result)
 
 

@@ -88,6 +88,13 @@ TEST_F(InstallTest, TheLibtorchThatTheEnvironmentNamesIsOpenedFirst) {
   const auto none = Shell("MEDLEY_TORCH_ROOT=" + directory_.string() + " " + train + " 2>&1");
   EXPECT_EQ(none.code, 2) << none.out;
   EXPECT_NE(none.out.find("there is no lib/libtorch_cpu.so below it"), std::string::npos) << none.out;
+  Write("torch/version.py", "__version__ = '2.15.0+cpu'\n");  // whatever its libraries are
+  const auto other = Shell("MEDLEY_TORCH_ROOT=" + torch.string() + " " + train + " 2>&1");
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_NE(other.out.find("MEDLEY_TORCH_ROOT: this medley was built for libtorch " +
+                           std::string(Torch().version) + ", and " + torch.string() + " is 2.15.0"),
+            std::string::npos)
+      << other.out;
 }
 
 TEST_F(InstallTest, AProgramOutsideBuildsAgainstThePackage) {
