@@ -69,6 +69,11 @@ def get_requires_for_build_wheel(config_settings=None):
     return requires
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without it pip builds all of medley to learn its name."""
+    return skbuild.prepare_metadata_for_build_wheel(metadata_directory, _settings(config_settings))
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     os.umask(0o022)  # medley refuses a plugin that others may write to
     return skbuild.build_wheel(wheel_directory, _settings(config_settings), metadata_directory)
