@@ -263,11 +263,6 @@ class OneEngine(Cases):
         self.expect_checkpoints(result)
         self.expect_twins(result)
 
-    def test_torch_imported_after(self):
-        result = self.result(self.case("torch_after"))
-        self.expect_checkpoints(result)
-        self.expect_twins(result)
-
     def test_torch_imported_between_two_steps(self):
         result = self.result(self.case("torch_between"))
         self.expect_checkpoints(result)
@@ -287,6 +282,13 @@ class OneEngine(Cases):
         # Whoever asks in Python gets what was raised, with the place that raised it.
         self.assertEqual(result["raised"], [["ValueError", "boom in backward", 'raise ValueError("boom in backward")']] * 2)
         self.expect_checkpoints(result)
+
+
+class AfterARun(Cases):
+    def test_torch_imported_after(self):
+        result = self.result(self.case("torch_after"))
+        self.expect_checkpoints(result)
+        self.expect_twins(result)
 
 
 class UnderFsdp2(Cases):
