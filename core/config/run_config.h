@@ -38,6 +38,7 @@ struct DataConfig {
   // 0: rows are sampled by the trainer's thread, when they are needed
   std::int64_t threads = 1;
   std::int64_t ahead = 4;  // draws
+  bool processes = false;  // of tasks in Python
 };
 // What a config gets that does not say: a GPU's steps are over before one thread has sampled the next rows.
 inline constexpr DataConfig kDataForGpu = {.threads = 4, .ahead = 16};
@@ -128,6 +129,10 @@ void Fields(Visitor& visit, DataConfig& c) {
                  "given: 4, on a GPU 16",
          .low = 1,
          .high = 1024});
+  visit(c.processes, {.name = "processes",
+                      .help = "Rows of tasks in Python are made in processes, one a data thread, as threads "
+                              "share Python's lock. Changes no loss",
+                      .omit_default = true});
 }
 
 template <typename Visitor>

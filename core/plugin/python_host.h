@@ -1,11 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <medley/plugin/plugin_library.h>
 #include <medley/plugin/registry.h>
+#include <medley/text/special_tokens.h>
 
 namespace medley {
 
@@ -20,6 +22,14 @@ class PythonHost {
   // `source`: the file's text, which was checked. What Python raises is an Error in words, and so is that a
   // process which goes on with a run cannot become Python's any more.
   virtual std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) = 0;
+
+  // How the run that begins samples: in processes of their own, which open its vocabulary ("": it has none).
+  struct Sampling {
+    bool in_processes = false;
+    std::filesystem::path tokenizer{};
+    SpecialTokenNames special_tokens{};
+  };
+  virtual void SetSampling(const Sampling&) {}
 };
 
 // The process's, which outlives all that it makes; null: there is none. Set before a run is begun.

@@ -181,6 +181,8 @@ class OddSettingsOf {
     if (run_.data.threads == 0 && run_.data.ahead != DataConfig().ahead &&
         run_.data.ahead != kDataForGpu.ahead)
       Idle("data.ahead: with data.threads 0 nothing is sampled ahead; 1 thread would");
+    if (run_.data.threads == 0 && run_.data.processes)
+      Idle("data.processes: with data.threads 0 the trainer waits for its one process; each thread has one");
   }
 
   void LookAtDevice() {

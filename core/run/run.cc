@@ -347,6 +347,10 @@ std::unique_ptr<Run> BuildRun(RunInputs inputs, Purpose purpose, StartingWeights
   if (run->model_file->info.tokenizer)
     run->tokenizer = LoadTokenizer(run->config.tokenizer, run->config.special_tokens);
   if (run->model_file->info.control_text) run->control_text = ReadControlText(run->config.control_text);
+  if (PythonHost* const python = TheHostOfPython(); python != nullptr)
+    python->SetSampling({.in_processes = run->config.data.processes,
+                         .tokenizer = run->tokenizer ? fs::absolute(run->config.tokenizer) : fs::path(),
+                         .special_tokens = run->config.special_tokens});
   MakeHost(*run);
   if (purpose == Purpose::kSample) return run;
   BuildModel(*run, purpose, weights);

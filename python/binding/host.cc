@@ -66,6 +66,13 @@ class Host final : public PythonHost {
     return std::make_unique<PythonLibrary>(
         Call(Glue("load"), path.get(), text.get(), note.get(), names.get()));
   }
+  void SetSampling(const Sampling& sampling) override {
+    const Gil gil;
+    const Object on = Checked(PyBool_FromLong(sampling.in_processes ? 1 : 0)),
+                 file = TextObject(sampling.tokenizer.string()), names = Checked(PyDict_New());
+    for (const auto& [token, name] : sampling.special_tokens) SetItem(names, token, TextObject(name));
+    Call(Glue("set_sampling"), on.get(), file.get(), names.get());
+  }
 };
 
 }  // namespace

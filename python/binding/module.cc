@@ -64,6 +64,7 @@ PyMethodDef kModuleFunctions[] = {{"set_glue", TakeGlue, METH_O, nullptr},
                                   {"run_verb", RunVerbOf, METH_O, nullptr},
                                   {"same_tensor", SameTensor, METH_O, nullptr},
                                   {"read_literal", ReadLiteral, METH_O, nullptr},
+                                  {"open_tokenizer", OpenTokenizer, METH_VARARGS, nullptr},
                                   {"row_numbers", RowNumbers, METH_VARARGS, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
 PyModuleDef kModule{

@@ -6,6 +6,7 @@
 
 #include <medley/base/error.h>
 #include <medley/text/chat_format.h>
+#include <medley/text/load_tokenizer.h>
 
 #include "python/binding/raised.h"
 
@@ -17,6 +18,11 @@ PyObject* g_type = nullptr;
 struct ContextObject {
   PyObject head;
   const TaskContext* context;
+};
+PyObject* g_tokenizer_type = nullptr;
+struct TokenizerObject {
+  PyObject head;
+  const Tokenizer* tokenizer;  // never ended
 };
 
 template <typename Fn>
@@ -46,31 +52,37 @@ Object ValueObject(const OptionValue& value) {
   return TextObject(std::get<std::string>(value));
 }
 
+// Of a task's context, or of a tokenizer alone.
+template <typename Fn>
+PyObject* InTokenizer(PyObject* self, const Fn& fn) noexcept {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(self)) == g_tokenizer_type)
+    return Guarded([&] { return fn(*reinterpret_cast<TokenizerObject*>(self)->tokenizer).release(); });
+  return InContext(self, [&](const TaskContext& context) { return fn(context.tokenizer()); });
+}
+
 PyObject* Encode(PyObject* self, PyObject* text) {
-  return InContext(
-      self, [&](const TaskContext& context) { return IdsObject(context.tokenizer().Encode(Text(text))); });
+  return InTokenizer(self,
+                     [&](const Tokenizer& tokenizer) { return IdsObject(tokenizer.Encode(Text(text))); });
 }
 PyObject* EncodeText(PyObject* self, PyObject* text) {
-  return InContext(self, [&](const TaskContext& context) {
-    return IdsObject(context.tokenizer().EncodeText(Text(text)));
-  });
+  return InTokenizer(self,
+                     [&](const Tokenizer& tokenizer) { return IdsObject(tokenizer.EncodeText(Text(text))); });
 }
 PyObject* Decode(PyObject* self, PyObject* ids) {
-  return InContext(
-      self, [&](const TaskContext& context) { return TextObject(context.tokenizer().Decode(IdsOf(ids))); });
+  return InTokenizer(self,
+                     [&](const Tokenizer& tokenizer) { return TextObject(tokenizer.Decode(IdsOf(ids))); });
 }
 PyObject* Token(PyObject* self, PyObject* name) {
-  return InContext(
-      self, [&](const TaskContext& context) { return IntegerObject(context.tokenizer().Id(Text(name))); });
+  return InTokenizer(self,
+                     [&](const Tokenizer& tokenizer) { return IntegerObject(tokenizer.Id(Text(name))); });
 }
 PyObject* HasToken(PyObject* self, PyObject* name) {
-  return InContext(self, [&](const TaskContext& context) {
-    return Checked(PyBool_FromLong(context.tokenizer().Has(Text(name)) ? 1 : 0));
+  return InTokenizer(self, [&](const Tokenizer& tokenizer) {
+    return Checked(PyBool_FromLong(tokenizer.Has(Text(name)) ? 1 : 0));
   });
 }
 PyObject* Vocabulary(PyObject* self, PyObject*) {
-  return InContext(self,
-                   [](const TaskContext& context) { return IntegerObject(context.tokenizer().size()); });
+  return InTokenizer(self, [](const Tokenizer& tokenizer) { return IntegerObject(tokenizer.size()); });
 }
 
 PyObject* ModelValue(PyObject* self, PyObject* name) {
@@ -159,12 +171,18 @@ PyObject* NamesAreText(PyObject* self, void*) {
   });
 }
 
-PyMethodDef kContextMethods[] = {{"encode", Encode, METH_O, nullptr},
-                                 {"encode_text", EncodeText, METH_O, nullptr},
-                                 {"decode", Decode, METH_O, nullptr},
-                                 {"token", Token, METH_O, nullptr},
-                                 {"has_token", HasToken, METH_O, nullptr},
-                                 {"vocabulary", Vocabulary, METH_NOARGS, nullptr},
+#define MEDLEY_TOKENIZER_METHODS                                                     \
+  {"encode", Encode, METH_O, nullptr}, {"encode_text", EncodeText, METH_O, nullptr}, \
+      {"decode", Decode, METH_O, nullptr}, {"token", Token, METH_O, nullptr},        \
+      {"has_token", HasToken, METH_O, nullptr}, {                                    \
+    "vocabulary", Vocabulary, METH_NOARGS, nullptr                                   \
+  }
+PyMethodDef kTokenizerMethods[] = {MEDLEY_TOKENIZER_METHODS, {nullptr, nullptr, 0, nullptr}};
+PyType_Slot kTokenizerSlots[] = {{Py_tp_methods, kTokenizerMethods}, {0, nullptr}};
+PyType_Spec kTokenizerSpec{"medley._medley.Tokenizer", sizeof(TokenizerObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTokenizerSlots};
+
+PyMethodDef kContextMethods[] = {MEDLEY_TOKENIZER_METHODS,
                                  {"model_value", ModelValue, METH_O, nullptr},
                                  {"image_size", ImageSize, METH_NOARGS, nullptr},
                                  {"chat_tokens", ChatTokensOf, METH_VARARGS, nullptr},
@@ -202,7 +220,20 @@ Object TextsObject(const std::vector<std::string>& texts) {
   return list;
 }
 
+PyObject* OpenTokenizer(PyObject*, PyObject* arguments) {
+  PyObject *file = nullptr, *given = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO", &file, &given) == 0) return nullptr;
+  return Guarded([&] {
+    SpecialTokenNames names;
+    ForEachItem(given, [&](PyObject* token, PyObject* name) { names[Text(token)] = Text(name); });
+    Object made = Checked(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(g_tokenizer_type), 0));
+    reinterpret_cast<TokenizerObject*>(made.get())->tokenizer = LoadTokenizer(Text(file), names).release();
+    return made.release();
+  });
+}
+
 void AddTaskContext(PyObject* module) {
+  g_tokenizer_type = Checked(PyType_FromSpec(&kTokenizerSpec)).release();
   g_type = Checked(PyType_FromSpec(&kContextSpec)).release();
   PyModule_AddObjectRef(module, "TaskContext", g_type);
 }

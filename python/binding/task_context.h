@@ -28,6 +28,9 @@ Object OptionsObject(const TaskOptions& options);
 // A list of texts.
 Object TextsObject(const std::vector<std::string>& texts);
 
+// open_tokenizer(file, special_tokens): a tokenizer as a TaskContext has one, for a process that makes rows.
+PyObject* OpenTokenizer(PyObject*, PyObject* arguments);
+
 void AddTaskContext(PyObject* module);
 
 }  // namespace medley::python

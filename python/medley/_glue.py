@@ -13,7 +13,7 @@ import types
 import numpy as np
 import torch
 
-from medley import _medley, task as _task
+from medley import _medley, _workers, task as _task
 from medley.rows import Rows as rows  # noqa: F401  (called from C++)
 from medley.task import Figure, Generated, Options, Outcomes, Padded, Ragged, RaggedColumn, Task, TaskContext
 
@@ -71,18 +71,18 @@ def words(error, trace):
 
 
 class _SourceLoader(importlib.machinery.SourceFileLoader):
-    """Of the file itself: what Python has compiled of it before is nobody's business."""
+    """Of a text that was read: what Python has compiled of the file before is nobody's business."""
 
     def get_code(self, fullname):
         path = self.get_filename(fullname)
-        return compile(self.get_data(path), path, "exec", dont_inherit=True)
+        return compile(_beside.texts[path], path, "exec", dont_inherit=True)
 
 
 class _Beside(importlib.abc.MetaPathFinder):
     """Finds the modules that lie beside plugins and that medley has read, where nobody else has one of that name."""
 
     def __init__(self):
-        self.files = {}
+        self.files, self.texts = {}, {}
 
     def find_spec(self, fullname, path=None, target=None):
         file = self.files.get(fullname)
@@ -109,6 +109,7 @@ def _offer(plugin, files):
     for file in files:
         name = _module_name(file, folder)
         other = _beside.files.setdefault(name, file)
+        _beside.texts[file] = files[file]
         if other != file:
             raise _medley.Error(f"{file} and {other} are both called '{name}' in this process; rename one of them")
     if _beside not in sys.meta_path:
@@ -150,19 +151,36 @@ def _class_of(spec, module, path):
     return named[0]
 
 
-def load(path, source, note, beside):
-    """The classes of a file, one for each spec that medley has read in it."""
-    _offer(path, beside)
-    stem = os.path.splitext(os.path.basename(path))[0]
-    name = f"medley_plugin_{stem}"
+_files = {}  # what `load` was given, by the class that came of it
+
+
+def _free_name(path):
+    name = "medley_plugin_" + os.path.splitext(os.path.basename(path))[0]
     while name in sys.modules:
         name += "_"
+    return name
+
+
+def _read(file):
+    with open(file, "rb") as text:
+        return text.read()
+
+
+def load(path, source, note, beside, name=None):
+    """The classes of a file, one for each spec that medley has read in it. `beside`: the modules that it may import, or their
+    texts by file; `name`: of the module, as another process has it."""
+    if name in sys.modules:
+        return None  # in a process that makes rows, for another task of the file
+    if not isinstance(beside, dict):
+        beside = {file: _read(file) for file in beside}
+    _offer(path, beside)
+    name = name or _free_name(path)
     module = types.ModuleType(name)
     module.__file__ = path
     sys.modules[name] = module
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
-        return [_class_of(spec, module, path) for spec in json.loads(note)["tasks"]]
+        classes = [_class_of(spec, module, path) for spec in json.loads(note)["tasks"]]
     except ModuleNotFoundError as error:
         del sys.modules[name]
         missing = (error.name or "").split(".")[0]
@@ -173,6 +191,8 @@ def load(path, source, note, beside):
     except BaseException:
         del sys.modules[name]
         raise
+    _files.update((cls, (path, source, note, beside, name)) for cls in classes)
+    return classes
 
 
 def _require_methods(cls):
@@ -195,6 +215,10 @@ def make(cls, context):
         if variant["name"] == context.variant:
             spec = variant
     made._terms = [term["name"] for term in spec["terms"]]
+    if _workers.in_processes:
+        why = _workers.take(made, _files[cls])
+        if why is not None:
+            context.say(f"data.processes: its rows are made in the run's process, as {cls.__name__} cannot be sent to another: {why}")
     return made, cls.evaluate is not Task.evaluate
 
 
@@ -217,28 +241,59 @@ def _integers(values):
     return [int(value) for value in values]
 
 
+set_sampling = _workers.set_sampling
+
+
 def sample(task, rows):
-    """(kind, name, ...) of all that the rows are made of."""
+    """(kind, name, ...) of all that the rows are made of, by this process or another."""
+    if not _workers.takes(task):
+        return parts(task, rows)
+    return [tuple(map(_unpacked, part)) for part in _workers.sample(task, rows, packed_parts)]
+
+
+def _packed(value):
+    """A tensor as its type, sizes and bytes, which can be sent and compared."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().contiguous()
+    if value.device.type != "cpu":
+        raise TypeError(f"a column lies on {value.device}; sample makes rows on the CPU")
+    return value.dtype, tuple(value.shape), value.view(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _unpacked(value):
+    if not isinstance(value, tuple):
+        return value
+    dtype, shape, data = value
+    return torch.frombuffer(bytearray(data), dtype=dtype).view(shape) if data else torch.empty(shape, dtype=dtype)
+
+
+def packed_parts(task, rows):
+    return [tuple(map(_packed, part)) for part in parts(task, rows)]
+
+
+def parts(task, rows):
+    """The same by this process."""
     made = task.sample(rows)
     if not isinstance(made, dict):
         raise TypeError(f"sample returned {type(made).__name__}; it returns {{name: column}}")
-    terms, parts = set(task._terms), []
+    terms, found = set(task._terms), []
     for name, value in made.items():
         if name in terms:
             items = _tensor(value, f"items of the term '{name}'")
             if items.dim() != 1:
                 raise TypeError(f"'{name}' is a term of the spec, so sample's '{name}' is its items, [rows] whole numbers; call the column otherwise")
-            parts.append(("items", name, items))
+            found.append(("items", name, items))
             terms.discard(name)
         elif isinstance(value, Padded):
             values = _tensor(value.values, f"the column '{name}'")
-            parts.append(("padded", name, values, _integers(value.counts), int(value.width), int(value.pad)))
+            found.append(("padded", name, values, _integers(value.counts), int(value.width), int(value.pad)))
         elif isinstance(value, Ragged):
-            parts.append(("ragged", name, _tensor(value.values, f"the column '{name}'"), _integers(value.counts)))
+            found.append(("ragged", name, _tensor(value.values, f"the column '{name}'"), _integers(value.counts)))
         else:
-            parts.append(("column", name, _tensor(value, f"the column '{name}'")))
-    parts += [("each", name) for name in sorted(terms)]
-    return parts
+            found.append(("column", name, _tensor(value, f"the column '{name}'")))
+    found += [("each", name) for name in sorted(terms)]
+    return found
 
 
 def _numbers(value, what):

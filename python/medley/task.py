@@ -3,6 +3,8 @@
 import dataclasses
 import typing
 
+from medley import _medley, _workers
+
 
 class Task:
     """Something to learn: rows, the passes that a step over them makes, a score.
@@ -127,11 +129,19 @@ class Options(dict):
     control_text: list = []
 
 
+def _open_tokenizer(file, special_tokens):
+    """In a process that makes rows."""
+    return Tokenizer(_medley.open_tokenizer(file, special_tokens))
+
+
 class Tokenizer:
     """The run's tokenizer: special tokens are written in a text by name."""
 
     def __init__(self, context):
         self._context = context
+
+    def __reduce__(self):
+        return _open_tokenizer, _workers.tokenizer
 
     def encode(self, text):
         """Ids; names of special tokens, as <eos>, are these tokens."""
