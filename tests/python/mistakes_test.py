@@ -1,7 +1,6 @@
 """What goes wrong in a task is told in a sentence, with its place in Python, before step 1 where it can be."""
-import unittest
 
-from harness import Folder
+from harness import Folder, main
 
 RUN = 'return {"error": self.score(context).sum()}'
 DRAWN = "drawn = rows.uniform(26).astype(np.float32)"
@@ -145,4 +144,4 @@ class Mistakes(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(3)

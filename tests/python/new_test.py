@@ -48,7 +48,6 @@ def try_kind(kind):
     return test
 
 
-# One of them by the commit's tree, as other sweeps; all of them with --all.
 for kind in KINDS if "--all" in sys.argv else ["reply"]:
     setattr(New, f"test_{kind}", try_kind(kind))
 

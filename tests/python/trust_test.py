@@ -6,9 +6,8 @@ import shutil
 import stat
 import subprocess
 import sys
-import unittest
 
-from harness import BUILD, LINE, MEDLEY, NETS, Folder
+from harness import BUILD, LINE, MEDLEY, NETS, Folder, main
 
 
 class Trust(Folder):
@@ -181,4 +180,4 @@ class Trust(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(2)

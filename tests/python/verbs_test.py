@@ -2,9 +2,8 @@
 import json
 import subprocess
 import time
-import unittest
 
-from harness import MEDLEY, NETS, TASKS, TWINS, Folder
+from harness import MEDLEY, NETS, TASKS, TWINS, Folder, main
 
 
 class Verbs(Folder):
@@ -139,4 +138,4 @@ class Verbs(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(3)

@@ -4,9 +4,8 @@ import pathlib
 import signal
 import subprocess
 import time
-import unittest
 
-from harness import MEDLEY, NETS, TASKS, TWINS, Folder
+from harness import MEDLEY, NETS, TASKS, TWINS, Folder, main
 
 DRAWN = "drawn = rows.uniform(26).astype(np.float32)"
 
@@ -119,4 +118,4 @@ class Workers(Folder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(2)
