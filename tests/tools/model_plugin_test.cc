@@ -174,7 +174,7 @@ TEST(ModelsVerb, ListsShowsAndWritesSchemas) {
   const CommandResult one = Shell(Medley() + "models series_net" + path);
   EXPECT_TRUE(Has(one.out, "body.activation") && Has(one.out, "[rows, frames, channels] float")) << one.out;
   const auto json = nlohmann::json::parse(Shell(Medley() + "models --json" + path).out);
-  EXPECT_EQ(json.size(), 2U);
+  EXPECT_EQ(json.size(), 3U);
   EXPECT_EQ(nlohmann::json::parse(Shell(Medley() + "models series_net --json" + path).out)["version"], "3");
   const auto schema = nlohmann::json::parse(Shell(Medley() + "models series_net --schema" + path).out);
   EXPECT_EQ(schema["properties"]["kind"]["enum"][0], "series_net");
