@@ -1,5 +1,7 @@
 #include "python/binding/session.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -71,6 +73,7 @@ struct OpenSession {
   std::optional<Session> session;
   std::int64_t step = 0;
   bool busy = false;  // with the GIL
+  const pid_t process = ::getpid();
 };
 
 struct SessionObject {
@@ -81,6 +84,11 @@ struct SessionObject {
 OpenSession& OpenOf(PyObject* self) {
   OpenSession* open = reinterpret_cast<SessionObject*>(self)->open;
   if (open == nullptr) throw InputError("this session is closed. medley.Session.resume goes on with its run");
+  if (open->process != ::getpid())
+    throw Error(
+        "this session is that of the process which was forked, whose threads are not here. Start processes "
+        "with "
+        "multiprocessing's spawn");
   if (open->busy) throw Error("this session is in a call of another thread. Wait for that one");
   return *open;
 }
@@ -100,7 +108,7 @@ PyTypeObject* g_type = nullptr;
 // Without the GIL, as its data threads may want it to end.
 void Close(SessionObject* object) {
   OpenSession* open = std::exchange(object->open, nullptr);
-  if (open == nullptr) return;
+  if (open == nullptr || open->process != ::getpid()) return;  // a forked one would wait for threads for ever
   {
     const NoGil free;
     GilWatch::Look("close");
@@ -225,7 +233,8 @@ PyObject* Step(PyObject* self, PyObject*) {
 
 PyObject* CloseIt(PyObject* self, PyObject*) {
   return Guarded([&] {
-    if (reinterpret_cast<SessionObject*>(self)->open != nullptr) OpenOf(self);
+    const OpenSession* const open = reinterpret_cast<SessionObject*>(self)->open;
+    if (open != nullptr && open->process == ::getpid()) OpenOf(self);
     Close(reinterpret_cast<SessionObject*>(self));
     return Object::Borrowed(Py_None).release();
   });

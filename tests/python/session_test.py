@@ -255,6 +255,28 @@ class Exits(unittest.TestCase):
                 done = subprocess.run([sys.executable, "-c", program, os.path.join(folder, str(i))], capture_output=True, text=True, timeout=120)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_forked_process_is_told_and_ends_well(self):
+        with tempfile.TemporaryDirectory() as folder:
+            weights = pathlib.Path(folder) / "weights.json"
+            weights.write_text(json.dumps(WEIGHTS))
+            program = textwrap.dedent(f"""
+                import os, sys, medley
+                run = medley.Session({str(CONFIG)!r}, sys.argv[1], progress=False, weights={str(weights)!r}, **{SMALL!r}, data__threads=2)
+                run.train(1)
+                child = os.fork()
+                if child == 0:
+                    try:
+                        run.train(1)
+                    except medley.Error as error:
+                        print(error, flush=True)
+                    sys.exit(7)
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+                assert run.train(1)["step"] == 2
+                """)
+            done = subprocess.run([sys.executable, "-c", program, os.path.join(folder, "run")], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("this session is that of the process which was forked", done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
