@@ -1,26 +1,19 @@
 """medley's tasks and its exact mixture for a trainer of somebody else's."""
 
 import json
-import typing
 import warnings
 
 import torch
 
 from medley import _arguments, _medley
-
-
-class RaggedColumn(typing.NamedTuple):
-    """A column whose rows have different numbers of items."""
-
-    values: torch.Tensor  # of the first row, then of the second, and so on
-    counts: list  # of each row
+from medley.task import Ragged
 
 
 class Draw:
     """A task and a range of its rows, of which this process has its part.
 
     task, begin, rows: the whole draw, as all processes have it. first: the number of the part's first row. columns: {name: tensor}, rows
-    first, the memory of medley's own (write to a copy). items: {term: [rows] int64}. weights: {term: weight}. passes: their names.
+    first, the memory of medley's own (write to a copy), or Ragged. items: {term: [rows] int64}. weights: {term: weight}. passes: their names.
     """
 
     def __init__(self, made, device="cpu"):
@@ -140,4 +133,4 @@ def _in_double(model):
 
 
 def _ragged(columns):
-    return {name: RaggedColumn(*value) if isinstance(value, tuple) else value for name, value in columns.items()}
+    return {name: Ragged(*value) if isinstance(value, tuple) else value for name, value in columns.items()}

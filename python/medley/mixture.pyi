@@ -4,20 +4,18 @@ import typing
 
 import torch
 
+from medley.task import Ragged
+
 _Path = str | os.PathLike[str]
 _Model = collections.abc.Callable[[dict[str, typing.Any], list[str]], collections.abc.Mapping[str, torch.Tensor]]
 _Sums = dict[str, tuple[torch.Tensor, int]]
-
-class RaggedColumn(typing.NamedTuple):
-    values: torch.Tensor
-    counts: list[int]
 
 class Draw:
     task: str
     begin: int
     rows: int
     first: int
-    columns: dict[str, torch.Tensor | RaggedColumn]
+    columns: dict[str, torch.Tensor | Ragged]
     items: dict[str, torch.Tensor]
     weights: dict[str, float]
     device: torch.device
