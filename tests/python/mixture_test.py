@@ -12,6 +12,7 @@ import warnings
 import torch
 from torch.utils import checkpoint
 
+import harness
 import medley
 from medley import _medley
 
@@ -217,6 +218,51 @@ class MixtureTest(unittest.TestCase):
 
     def test_zz_no_call_held_the_gil(self):
         self.assertLessEqual({"open_mixture", "next", "set_weights", "load"}, set(_medley.gil_watched()))
+
+
+class OfPython(harness.Folder):
+    """A task in Python with three passes: one of other weights, one that hands on, and ragged columns."""
+
+    def opened(self, **more):
+        options = {"rows": 6, "options": {"noise": 0}}
+        config = self.config("chain", tasks={"chain": options})
+        return medley.Mixture(config, plugins=[harness.TASKS, harness.NETS], **more)
+
+    def test_sums_with_references_are_those_of_the_formula(self):
+        torch.manual_seed(1)
+        model, frozen = torch.nn.Linear(24, 2).double(), torch.nn.Linear(24, 2).double()
+
+        def ask(layer):
+            return lambda inputs, wanted: {"values": layer(inputs["series"].double())}
+
+        draw = next(self.opened())
+        with self.assertRaisesRegex(medley.Error, "the pass 'before' of 'chain' asks for the reference 'start'"):
+            draw.sums(ask(model))
+        sums = draw.sums(ask(model), references={"start": ask(frozen)})
+        columns = draw.columns
+        series, targets, more = columns["series"].double(), columns["targets"].double(), columns["more"]
+        said = model(series)
+        table = (torch.arange(96) / 96).reshape(4, 24).double()[columns["index"]]
+        values = model(series + table + said.sum(1, keepdim=True) * 0.125)
+        wanted = targets + said.detach().sign() * 0.25 + frozen(series).detach() * 0.5
+        weights = torch.stack([part.sum() for part in more.values.split(more.counts)]).double()
+        expected = {"error": (said - targets).square().mean(1).sum(), "again": ((values - wanted).square().mean(1) * weights).sum()}
+        parameters = list(model.parameters())
+        for term, (total, items) in sums.items():
+            torch.testing.assert_close(total.double(), expected[term], rtol=1e-5, atol=1e-6)
+            found = torch.autograd.grad(total, parameters, retain_graph=True)
+            by_hand = torch.autograd.grad(expected[term], parameters, retain_graph=True)
+            torch.testing.assert_close(found, by_hand, rtol=1e-4, atol=1e-5)
+            self.assertEqual(items, sum(more.counts) if term == "again" else 6)
+
+    def test_ragged_columns_are_as_tasks_return_them(self):
+        whole, parts = next(self.opened()), [next(self.opened(rank=rank, world=2)) for rank in range(2)]
+        more = whole.columns["more"]
+        self.assertIsInstance(more, medley.Ragged)
+        self.assertEqual(more.counts, [1, 2, 3, 1, 2, 3])
+        self.assertEqual(more.values.tolist(), [1, 1, 2, 1, 2, 3, 1, 1, 2, 1, 2, 3])
+        self.assertEqual(sum((part.columns["more"].counts for part in parts), []), more.counts)
+        self.assertTrue(torch.equal(torch.cat([part.columns["more"].values for part in parts]), more.values))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ import unittest
 
 import numpy as np
 import torch
+from torch.utils import checkpoint
 
+import harness
 import medley
 from medley import _medley
 
@@ -235,6 +237,41 @@ class SessionTest(unittest.TestCase):
 
     def test_zz_begin_train_and_close_hold_no_gil(self):
         self.assertLessEqual({"begin", "resume", "train", "edit", "score", "close"}, set(_medley.gil_watched()))
+
+
+class InAProgram(harness.Folder):
+    """With tasks of Python's own, and what a program does beside."""
+
+    def begin(self, name="run", **more):
+        plugins = [harness.TASKS, harness.NETS]
+        return medley.Session(self.config(["line", "chain"], steps=12), self.path / name, plugins=plugins, progress=False, **more)
+
+    def test_tasks_in_python_are_trained_edited_and_scored(self):
+        with self.begin() as run:
+            self.assertEqual([record["step"] for record in run.steps(4)], [1, 2, 3, 4])
+            run.edit({"weights": {"line": 1, "chain": 0}})
+            run.train(6)
+            self.assertEqual(run.evaluate(), run.metrics()[9]["eval"])
+            run.edit({"weights": {"line": 1, "chain": 1}})
+            run.train()
+            drawn = [record["draws"][0]["task"] for record in run.metrics()]
+            self.assertEqual(set(run.evaluate(4)), {"line", "chain"})
+        self.assertEqual(drawn[4:10], ["line"] * 6)
+        self.assertIn("chain", drawn[:4])
+        self.assertIn("chain", drawn[10:])
+
+    def test_checkpointing_of_torch_works_beside_it(self):
+        layer, calls = torch.nn.Linear(8, 8), []
+
+        def forward(hidden):
+            calls.append(1)
+            return layer(hidden)
+
+        with self.begin() as run:
+            for n in (2, 4):
+                run.train(1)
+                checkpoint.checkpoint(forward, torch.rand(4, 8, requires_grad=True), use_reentrant=False).sum().backward()
+                self.assertEqual(len(calls), n, "its function runs again in the backward")
 
 
 class Exits(unittest.TestCase):
