@@ -182,11 +182,13 @@ std::unique_ptr<PluginLibrary> OpenLibrary(const PluginFile& file) {
 }
 
 std::unique_ptr<PluginLibrary> OpenPython(const PluginFile& file) {
-  return RequirePythonHost(file).Load(file, SourceOf(file));
+  const PythonSources sources = SourcesOf(file);
+  return RequirePythonHost(file).Load(file, sources.text, sources.modules);
 }
 
 struct Loaded {
   FileIdentity identity;
+  std::string build_id;
   std::unique_ptr<PluginLibrary> library;
 };
 
@@ -200,12 +202,17 @@ const PluginLibrary& PluginLibrary::Load(const PluginFile& file) {
   static auto& loaded = *new std::map<std::filesystem::path, Loaded>;
   const std::scoped_lock lock(mutex);
   auto found = loaded.find(file.path);
+  if (found != loaded.end() && file.is_python && found->second.build_id != file.build_id) {
+    static_cast<void>(found->second.library.release());  // tasks of it may live
+    loaded.erase(found);
+    found = loaded.end();
+  }
   if (found == loaded.end()) {
-    Loaded opened{file.identity, file.is_python ? OpenPython(file) : OpenLibrary(file)};
+    Loaded opened{file.identity, file.build_id, file.is_python ? OpenPython(file) : OpenLibrary(file)};
     found = loaded.emplace(file.path, std::move(opened)).first;
   }
   // The linker goes by the path and would give the old code again.
-  if (!(found->second.identity == file.identity)) {
+  if (!file.is_python && !(found->second.identity == file.identity)) {
     throw Error("an older version of the file is already loaded. Start medley again");
   }
   return *found->second.library;

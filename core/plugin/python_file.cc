@@ -60,14 +60,6 @@ ReadSource ReadPythonText(const fs::path& path) {
   return read;
 }
 
-std::string TextIfReadable(const fs::path& path) {
-  try {
-    return ReadPythonText(path).text;
-  } catch (const Rejection&) {  // whoever imports it will be told
-    return "";
-  }
-}
-
 // Whether a line begins with it: it says itself that it is for medley.
 bool ImportsMedley(std::string_view text) {
   for (const std::string_view word : {"import medley", "from medley"}) {
@@ -88,16 +80,30 @@ void AddPackage(const fs::path& folder, std::set<fs::path>& found) {
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (found.size() >= kMostModules) return;
+    if (found.size() > kMostModules) return;
     if (IsPythonFile(entry->path()) && entry->is_regular_file(error)) found.insert(entry->path());
   }
 }
 
-std::vector<fs::path> ModulesOf(const fs::path& file, std::set<std::string> waiting) {
+// A link beside a plugin is followed: its permissions are those of the file that it names.
+std::string TextOfModule(const fs::path& module) {
+  std::error_code error;
+  const fs::path real = fs::canonical(module, error);
+  const std::string reason = error ? Printable(module) + ": " + error.message() : WhyUnsafe(real);
+  if (!reason.empty()) throw Rejection{"bad permissions", "it imports a module beside it: " + reason};
+  try {
+    return ReadPythonText(real).text;
+  } catch (const Rejection& rejection) {
+    throw Rejection{"unreadable",
+                    "it imports a module beside it, " + Printable(module) + ": " + rejection.reason};
+  }
+}
+
+PythonModules ModulesOf(const fs::path& file, std::set<std::string> waiting) {
   const fs::path folder = file.parent_path();
-  std::set<fs::path> found;
+  PythonModules found;
   std::set<std::string> seen;
-  while (!waiting.empty() && found.size() < kMostModules) {
+  while (!waiting.empty()) {
     const std::string name = waiting.extract(waiting.begin()).value();
     const std::string first = name.substr(0, name.find('.'));
     if (first == "medley" || !seen.insert(first).second) continue;
@@ -107,29 +113,22 @@ std::vector<fs::path> ModulesOf(const fs::path& file, std::set<std::string> wait
     else if (IsPlainFile(folder / (first + ".py")))
       more.insert(folder / (first + ".py"));
     for (const fs::path& module : more) {
-      if (module == file || !found.insert(module).second) continue;
-      waiting.merge(ImportsOf(TextIfReadable(module)));
+      if (module == file || found.contains(module)) continue;
+      if (found.size() == kMostModules)
+        throw Rejection{"bad spec", "it imports more than 512 modules beside it"};
+      waiting.merge(ImportsOf(found[module] = TextOfModule(module)));
     }
   }
-  return {found.begin(), found.end()};
+  return found;
 }
 
-std::string IdOf(const fs::path& file, const std::string& text, const std::vector<fs::path>& modules) {
+std::string IdOf(const fs::path& file, const std::string& text, const PythonModules& modules) {
   const std::string own = Sha256Of(text);
   if (modules.empty()) return own;
   std::string sums = own + "\n";
-  for (const fs::path& module : modules)
-    sums += Sha256OfFile(module) + "  " + module.lexically_relative(file.parent_path()).string() + "\n";
+  for (const auto& [module, source] : modules)
+    sums += Sha256Of(source) + "  " + module.lexically_relative(file.parent_path()).string() + "\n";
   return Sha256Of(sums);
-}
-
-void RequireSafe(const std::vector<fs::path>& modules) {
-  for (const fs::path& module : modules) {
-    std::error_code error;
-    const fs::path real = fs::canonical(module, error);
-    const std::string reason = error ? Printable(module) + ": " + error.message() : WhyUnsafe(real);
-    if (!reason.empty()) throw Rejection{"bad permissions", "it imports a module beside it: " + reason};
-  }
 }
 
 // The literals of the specs, one a line.
@@ -172,9 +171,7 @@ PluginFile ReadPythonFile(const fs::path& path) {
                     .is_python = true};
     if (file.note.size() > kMaxNoteBytes)
       throw PythonProblem{source.specs.front().line, "the specs of a file may take 64 KiB: shorten or split"};
-    const std::vector<fs::path> modules = ModulesOf(path, source.imports);
-    RequireSafe(modules);
-    file.build_id = IdOf(path, read.text, modules);
+    file.build_id = IdOf(path, read.text, ModulesOf(path, source.imports));
     return file;
   } catch (const PythonProblem& problem) {
     throw Rejection{"bad spec",
@@ -182,25 +179,31 @@ PluginFile ReadPythonFile(const fs::path& path) {
   }
 }
 
-std::string SourceOf(const PluginFile& file) {
+PythonSources SourcesOf(const PluginFile& file) {
   constexpr const char* kChanged = "the file has changed since this run began. Start medley again";
   try {
     if (std::string reason = WhyUnsafe(file.path); !reason.empty()) throw Error(reason);
     ReadSource read = ReadPythonText(file.path);
-    const std::vector<fs::path> modules = ModulesBeside(file.path);
+    PythonModules modules = ModulesOf(file.path, ImportsOf(read.text));
     if (IdOf(file.path, read.text, modules) != file.build_id)
       throw Error(modules.empty()
                       ? kChanged
                       : "the file, or a module beside it that it imports, has changed since this run "
                         "began. Start medley again");
-    return std::move(read.text);
+    return {std::move(read.text), std::move(modules)};
   } catch (const Rejection& rejection) {
     throw Error(std::string(kChanged) + ": " + rejection.reason);
   }
 }
 
 std::vector<fs::path> ModulesBeside(const fs::path& file) {
-  return ModulesOf(file, ImportsOf(TextIfReadable(file)));
+  std::vector<fs::path> paths;
+  try {
+    for (const auto& [path, text] : ModulesOf(file, ImportsOf(ReadPythonText(file).text)))
+      paths.push_back(path);
+  } catch (const Rejection&) {  // who loads it is told
+  }
+  return paths;
 }
 
 }  // namespace medley

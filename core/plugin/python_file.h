@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,17 @@ namespace medley {
 // spec.
 PluginFile ReadPythonFile(const std::filesystem::path& path);
 
-// The file's text, if it is still the one that was read; an Error where not.
-std::string SourceOf(const PluginFile& file);
+// Texts by path.
+using PythonModules = std::map<std::filesystem::path, std::string>;
+struct PythonSources {
+  std::string text;
+  PythonModules modules;  // beside it, that it imports
+};
+// The texts, if they are still those that were read; an Error where not.
+PythonSources SourcesOf(const PluginFile& file);
 
 // The modules beside a file that it imports, and that these import, each once, in order. Of a package all of
-// its modules. Real paths.
+// its modules.
 std::vector<std::filesystem::path> ModulesBeside(const std::filesystem::path& file);
 
 bool IsPythonFile(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,9 +20,12 @@ class PythonHost {
   // Called before anything is made of a run that has such a task. May not return: a program then begins again
   // as a process of Python's.
   virtual void Prepare(const PluginFile& file) = 0;
-  // `source`: the file's text, which was checked. What Python raises is an Error in words, and so is that a
-  // process which goes on with a run cannot become Python's any more.
-  virtual std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) = 0;
+  // `source`: the file's text, and `modules`: of those beside it, by path, which were checked. What Python
+  // raises is an Error in words, and so is that a process which goes on with a run cannot become Python's any
+  // more.
+  virtual std::unique_ptr<PluginLibrary> Load(
+      const PluginFile& file, const std::string& source,
+      const std::map<std::filesystem::path, std::string>& modules) = 0;
 
   // How the run that begins samples: in processes of their own, which open its vocabulary ("": it has none).
   struct Sampling {

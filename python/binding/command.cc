@@ -17,6 +17,8 @@
 namespace medley::python {
 namespace {
 
+bool g_is_command = false;
+
 // The library stays open, as in the command.
 void EndAsVerb(std::vector<std::string>& words) {
   const std::filesystem::path library =
@@ -34,6 +36,8 @@ void EndAsVerb(std::vector<std::string>& words) {
 
 }  // namespace
 
+bool IsCommand() { return g_is_command; }
+
 // run_verb(words): runs the verb that stands first, and ends the process with its exit code: nothing of
 // Python is finalised, as threads of libtorch and of tasks live on.
 PyObject* RunVerbOf(PyObject*, PyObject* given) {
@@ -43,6 +47,7 @@ PyObject* RunVerbOf(PyObject*, PyObject* given) {
                       return Object::Borrowed(Py_None).release();
                     }) != nullptr;
   if (!read) return nullptr;
+  g_is_command = true;
   return Free([&] { EndAsVerb(words); }) ? Object::Borrowed(Py_None).release() : nullptr;
 }
 

@@ -1,13 +1,14 @@
 // The host of Python where the process is Python's: files become classes, classes tasks.
 #include <medley/plugin/python_host.h>
 
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <medley/base/error.h>
-#include <medley/plugin/python_file.h>
 
 #include "python/binding/glue.h"
 #include "python/binding/raised.h"
@@ -56,15 +57,16 @@ class PythonLibrary final : public PluginLibrary {
 class Host final : public PythonHost {
  public:
   void Prepare(const PluginFile&) override {}
-  std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) override {
-    const std::vector<std::filesystem::path> modules = ModulesBeside(file.path);
+  std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source,
+                                      const std::map<std::filesystem::path, std::string>& modules) override {
     const Gil gil;
-    std::vector<std::string> beside;
-    for (const std::filesystem::path& module : modules) beside.push_back(module.string());
     const Object path = TextObject(file.path.string()), text = TextObject(source),
-                 note = TextObject(file.note), names = TextsObject(beside);
+                 note = TextObject(file.note), beside = Checked(PyDict_New());
+    for (const auto& [module, bytes] : modules)
+      SetItem(beside, module.string(),
+              Checked(PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()))));
     return std::make_unique<PythonLibrary>(
-        Call(Glue("load"), path.get(), text.get(), note.get(), names.get()));
+        Call(Glue("load"), path.get(), text.get(), note.get(), beside.get()));
   }
   void SetSampling(const Sampling& sampling) override {
     const Gil gil;

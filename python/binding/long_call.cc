@@ -15,17 +15,20 @@ std::atomic<bool> g_ctrl_c = false;
 GilWatch::IsHeld g_is_held = nullptr;
 std::set<std::string> g_seen;  // with the GIL, or by the one long call that is under way
 
-void OnCtrlC(int) {
-  g_ctrl_c = true;
+void (*g_before)(int) = SIG_DFL;  // Python's, while ours stands
+
+// The second one is Python's at once too: code of a task may never come back to us.
+void OnCtrlC(int signal) {
+  if (g_ctrl_c.exchange(true) && g_before != SIG_DFL && g_before != SIG_IGN) g_before(signal);
   RequestInterrupt();
 }
 
 }  // namespace
 
 HeedsCtrlC::HeedsCtrlC(bool on_main_thread) {
+  if (!on_main_thread) return;
   ForgetInterrupt();
   g_ctrl_c = false;
-  if (!on_main_thread) return;
   struct sigaction action {};
   action.sa_handler = OnCtrlC;
   action.sa_flags = SA_RESTART;
@@ -35,10 +38,12 @@ HeedsCtrlC::HeedsCtrlC(bool on_main_thread) {
     ::sigaction(SIGINT, &before_, nullptr);
     heeds_ = false;
   }
+  g_before = before_.sa_handler;
 }
 
 HeedsCtrlC::~HeedsCtrlC() {
-  if (heeds_) ::sigaction(SIGINT, &before_, nullptr);
+  if (!heeds_) return;
+  ::sigaction(SIGINT, &before_, nullptr);
   ForgetInterrupt();
 }
 

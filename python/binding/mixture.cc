@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,10 +23,33 @@
 namespace medley::python {
 namespace {
 
-// Draws that several threads may ask, one after another.
 struct SharedDraws {
-  std::mutex mutex;
   std::optional<Draws> draws;
+  std::thread::id thread = std::this_thread::get_id();
+  bool in_use = false;
+};
+
+// While a call of the mixture or of one of its draws is under way. An Error on another thread than the one
+// that made it, as torch's generator and type, which the call has for itself, are the process's; and within
+// another call, as a model may make one.
+class InUse {
+ public:
+  explicit InUse(SharedDraws& shared) : shared_(shared) {
+    if (shared.thread != std::this_thread::get_id())
+      throw Error(
+          "a mixture and its draws are used on the thread that made it, as torch's generator and type are "
+          "the "
+          "process's");
+    if (shared.in_use)
+      throw Error("a model may not ask the mixture or a draw while draw.sums runs it; ask before");
+    shared.in_use = true;
+  }
+  ~InUse() { shared_.in_use = false; }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  SharedDraws& shared_;
 };
 
 struct MixtureObject {
@@ -79,7 +102,7 @@ bool Ask(const char* what, PyObject* self, const Fn& fn) {
   const std::shared_ptr<SharedDraws> shared = DrawsOf(self);
   return Free([&] {
     GilWatch::Look(what);
-    const std::scoped_lock alone(shared->mutex);
+    const InUse alone(*shared);
     fn(*shared->draws);
   });
 }
@@ -282,7 +305,7 @@ PyObject* Sums(PyObject*, PyObject* arguments) {
     CallableModel model(callable);
     std::map<std::string, TermSum> sums;
     const bool good = Free([&] {
-      const std::scoped_lock alone(parts.mixture->mutex);
+      const InUse alone(*parts.mixture);
       sums = SumsOf(PassesOf(parts, in_double != 0), parts.rows,
                     [&](const CallersForward& asked) { return model(asked); });
     });
@@ -309,7 +332,7 @@ PyObject* Inputs(PyObject*, PyObject* arguments) {
     const DrawParts& parts = PartsOf(handle);
     std::optional<PassInputs> seen;
     const bool good = Free([&] {
-      const std::scoped_lock alone(parts.mixture->mutex);
+      const InUse alone(*parts.mixture);
       seen = InputsOf(PassesOf(parts, in_double != 0), parts.rows, pass);
     });
     if (!good) return nullptr;

@@ -2,6 +2,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <utility>
+
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 
@@ -33,6 +35,10 @@ std::string WordsOf(PyObject* value, PyObject* trace) {
   return PlainWords(value);
 }
 
+// A Ctrl-C in Python that C++ had called: it comes out as one, and as no Error that a program would take for
+// a failure.
+thread_local bool g_keyboard_interrupt = false;
+
 struct Raised {
   std::string words;
   bool ours = false, out_of_memory = false, bad_input = false;
@@ -59,6 +65,8 @@ Raised TakeRaised() {
       type != nullptr && ((no_memory != nullptr && PyErr_GivenExceptionMatches(type, no_memory) == 1) ||
                           PyErr_GivenExceptionMatches(type, PyExc_MemoryError) == 1);
   raised.bad_input = raised.ours && CodeOf(value) == static_cast<long>(ExitCode::kBadInput);
+  if (type != nullptr && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) == 1)
+    g_keyboard_interrupt = true;
   raised.words = WordsOf(value, trace);
   return raised;
 }
@@ -99,6 +107,7 @@ void RaiseError(const std::string& words, int code) noexcept {
 }
 
 void RaiseCaught() noexcept {
+  if (std::exchange(g_keyboard_interrupt, false)) return PyErr_SetNone(PyExc_KeyboardInterrupt);
   try {
     throw;
   } catch (const Error& error) {
@@ -141,6 +150,11 @@ Object Checked(PyObject* owned) {
 }
 
 std::string Text(PyObject* text) {
+  if (PyUnicode_Check(text) == 0) {
+    const Object type =
+        Checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(text)), "__name__"));
+    throw Error("a name or a text must be of str, and is of " + Text(type.get()));
+  }
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(text, &size);
   if (bytes == nullptr) ThrowRaised();

@@ -11,6 +11,7 @@
 
 #include <medley/base/error.h>
 
+#include "python/binding/command.h"
 #include "python/binding/glue.h"
 #include "python/binding/pass.h"
 #include "python/binding/raised.h"
@@ -23,6 +24,11 @@ namespace {
 void RequireSameProcess() {
   static const pid_t kOwn = ::getpid();
   if (::getpid() == kOwn) return;
+  if (!IsCommand())
+    throw Error(
+        "this process was forked from the one that opened medley, whose threads are not here. Start "
+        "processes "
+        "with multiprocessing's spawn");
   constexpr char kWords[] =
       "medley: a task in Python forked, and its child came back into the run; it ends here. Start helpers "
       "with "

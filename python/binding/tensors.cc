@@ -15,7 +15,7 @@ struct TorchVariable {
 
 using WrapFunction = PyObject*(const at::TensorBase&);
 
-PyObject* g_class = nullptr;  // torch._C.TensorBase
+PyObject* g_class = nullptr;  // torch.Tensor
 WrapFunction* g_wrap = nullptr;
 PyObject* g_out_of_memory = nullptr;
 
@@ -43,7 +43,9 @@ Object TensorObject(const at::Tensor& tensor) {
   return Checked(g_wrap(tensor));
 }
 
-bool IsTensor(PyObject* object) { return g_class != nullptr && PyObject_IsInstance(object, g_class) == 1; }
+bool IsTensor(PyObject* object) {  // As its type is, and not as it says: what stands in it is read.
+  return g_class != nullptr && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(g_class)) != 0;
+}
 
 at::Tensor TensorOf(PyObject* object, const std::string& what) {
   if (IsTensor(object)) return reinterpret_cast<TorchVariable*>(object)->tensor;

@@ -3,7 +3,12 @@
 Rows are made in numpy, losses in torch; the rest is medley's C++.
 """
 
-from medley import _environment
+import sys
+
+if sys.argv[:1] == ["-m"] and "medley" in sys.orig_argv[sys.orig_argv.index("-m") + 1 :][:1]:
+    from medley import __main__  # noqa: F401  (python -m medley: another program takes over, before anything else is imported)
+
+from medley import _environment  # noqa: E402
 
 _environment.check()
 

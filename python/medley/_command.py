@@ -13,7 +13,7 @@ def _prepare_path():
     if not getattr(sys.flags, "safe_path", False) and sys.path:
         del sys.path[0]  # this script's
     if root not in (os.path.abspath(path) for path in sys.path if path):
-        sys.path.insert(0, root)  # of a build tree: nothing else is in it
+        sys.path.append(root)  # of a build tree, or of another interpreter
 
 
 def _fail(words):

@@ -12,14 +12,6 @@ def _refuse(words):
     raise ImportError("medley: " + words)
 
 
-def _forget_working_directory():
-    """`python -m` puts it first on sys.path, where a torch.py of anybody's would be taken for torch."""
-    words = getattr(sys, "orig_argv", [])
-    is_module = sys.argv[:1] == ["-m"] and "-m" in words
-    if is_module and sys.path and os.path.realpath(sys.path[0] or ".") == os.path.realpath("."):
-        del sys.path[0]
-
-
 def _release(file):
     with open(file, encoding="utf-8") as text:
         found = re.search(r"""^__version__ = ['"]([^'"+]+)""", text.read(), re.MULTILINE)
@@ -58,6 +50,5 @@ def _check_numpy():
 
 def check():
     """An ImportError that says what to do."""
-    _forget_working_directory()
     _check_numpy()
     _check_torch()

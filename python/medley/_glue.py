@@ -103,15 +103,34 @@ def _module_name(file, folder):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def _require_alone(name, file):
+    """What runs must be what was read: a module that Python finds before it would be another."""
+    first = name.split(".")[0]
+    loaded = sys.modules.get(first)
+    try:
+        found = loaded.__spec__ if loaded is not None else importlib.machinery.PathFinder.find_spec(first)
+    except AttributeError:
+        found = loaded
+    if found is None and first not in sys.builtin_module_names or first in _beside.files:
+        return
+    origin = getattr(found, "origin", None) or first
+    if os.path.realpath(str(origin)) != os.path.realpath(file):
+        raise _medley.Error(f"{_shown(file)} is hidden by the module '{first}' of {origin}, which Python finds first; rename it")
+
+
 def _offer(plugin, files):
     """Lets the plugin import these; a name that another plugin has given to a module of its own is refused."""
     folder = os.path.dirname(plugin)
     for file in files:
         name = _module_name(file, folder)
-        other = _beside.files.setdefault(name, file)
-        _beside.texts[file] = files[file]
+        other = _beside.files.get(name, file)
         if other != file:
             raise _medley.Error(f"{file} and {other} are both called '{name}' in this process; rename one of them")
+        if name not in _beside.files:
+            _require_alone(name, file)
+        elif _beside.texts[file] != files[file]:  # edited since
+            sys.modules.pop(name, None)
+        _beside.files[name], _beside.texts[file] = file, files[file]
     if _beside not in sys.meta_path:
         sys.meta_path.append(_beside)
 
@@ -161,18 +180,11 @@ def _free_name(path):
     return name
 
 
-def _read(file):
-    with open(file, "rb") as text:
-        return text.read()
-
-
 def load(path, source, note, beside, name=None):
-    """The classes of a file, one for each spec that medley has read in it. `beside`: the modules that it may import, or their
-    texts by file; `name`: of the module, as another process has it."""
+    """The classes of a file, one for each spec that medley has read in it. `beside`: the texts of the modules that it
+    imports, by file; `name`: of the module, as another process has it."""
     if name in sys.modules:
         return None  # in a process that makes rows, for another task of the file
-    if not isinstance(beside, dict):
-        beside = {file: _read(file) for file in beside}
     _offer(path, beside)
     name = name or _free_name(path)
     module = types.ModuleType(name)
@@ -223,7 +235,7 @@ def make(cls, context):
 
 
 def _tensor(value, what):
-    if isinstance(value, torch.Tensor):
+    if issubclass(type(value), torch.Tensor):
         return value
     if isinstance(value, np.generic):
         value = np.asarray(value)

@@ -24,7 +24,7 @@ class Metrics(collections.abc.Sequence):
 
     def columns(self):
         """{name: array} over the steps: "step" int64, all else float64, nan where a step has none of it. Names are the keys' paths:
-        "loss", "lr", "terms.zoom.text.mean", "eval.zoom.score"."""
+        "loss", "lr", "terms.zoom.text.mean", "eval.zoom.value"."""
         steps = [record for record in self._records if "draws" in record]
         columns = {"step": np.array([record["step"] for record in steps], dtype=np.int64)}
         for row, record in enumerate(steps):

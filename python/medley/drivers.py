@@ -55,6 +55,19 @@ def each_row(rows):
         yield Row(number, seed, rows.longest, rows.held_out)
 
 
+def _drawn_bare(cls, options):
+    """Rows of a task that was never made, as the tokenizer's texts are asked for before there is a model."""
+    bare = cls.__new__(cls)
+    bare.options = options
+    try:
+        return [bare.draw(row) for row in each_row(Rows(0, 0, _SHOWN_ROWS))]
+    except AttributeError as error:
+        raise _medley.Error(
+            f"{cls.__name__}.draw uses what __init__ sets ({error}), and its texts are asked for before a task is made: "
+            "give the class a classmethod texts(cls, options)"
+        ) from error
+
+
 def balanced_label(number, labels):
     """A label of the row such that each aligned range of `labels` rows has every label once."""
     return (number + number // labels) % labels
@@ -231,8 +244,7 @@ class ReplyTask(Task):
 
     @classmethod
     def texts(cls, options):
-        bare = cls.__new__(cls)
-        drawn = [bare.draw(row) for row in each_row(Rows(0, 0, _SHOWN_ROWS))]
+        drawn = _drawn_bare(cls, options)
         return sorted({prompt + reply for prompt, reply, *_ in drawn})
 
 
@@ -381,8 +393,7 @@ class ChatTask(Task):
 
     @classmethod
     def texts(cls, options):
-        bare = cls.__new__(cls)
-        return sorted({turn[1] for row in each_row(Rows(0, 0, _SHOWN_ROWS)) for turn in bare.draw(row)})
+        return sorted({turn[1] for turns in _drawn_bare(cls, options) for turn in turns})
 
 
 class PreferenceTask(Task):
@@ -436,6 +447,5 @@ class PreferenceTask(Task):
 
     @classmethod
     def texts(cls, options):
-        bare = cls.__new__(cls)
-        drawn = [bare.draw(row) for row in each_row(Rows(0, 0, _SHOWN_ROWS))]
+        drawn = _drawn_bare(cls, options)
         return sorted({text for prompt, *replies in drawn for text in [*replies, *(turn[1] for turn in prompt)]})

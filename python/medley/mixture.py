@@ -58,7 +58,7 @@ class Draw:
     def loss(self, model, references=None):
         """Of one process: the sum over the terms of weight * sum / items, a scalar with its graph."""
         terms = self.sums(model, references).items()
-        return sum(self.weights[name] * total / items for name, (total, items) in terms if items > 0)
+        return sum(self.weights[name] * total / max(items, 1) for name, (total, items) in terms)
 
     def inputs(self, task_pass):
         """What a pass hands its model: (inputs, wanted), as `sums` calls it. Of a pass that reads no carry."""
@@ -72,8 +72,8 @@ class Mixture:
     `rank` of `world` processes gets its part of each draw. Rows are numbers in the config or the overrides; where it leaves them to a
     plan, `plan_file` is the plan.json of a run or of `medley plan`. `stage`: of the weights; the first where none is named, and none ends.
 
-    `state_dict` is a few integers, the same in all processes: another number of them may go on with it. From several threads the
-    next draw is given to one after another.
+    `state_dict` is a few integers, the same in all processes: another number of them may go on with it. To be used on the thread that
+    made it: while a draw is made, torch's generator and type are the mixture's.
     """
 
     def __init__(self, config, *, rank=0, world=1, plan_file=None, stage=None, plugins=(), **overrides):

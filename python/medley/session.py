@@ -12,7 +12,6 @@ from medley._metrics import Metrics
 from medley._progress import shown_by
 
 _open = weakref.WeakSet()
-_INTERRUPTED = 130
 
 
 @atexit.register
@@ -134,7 +133,7 @@ class Session:
         self._native.edit(_arguments.weights_file(weights, in_force), _on_main_thread())
 
     def evaluate(self, rows=None):
-        """Scores the active tasks as the run is now, on held-out rows; {task: {"score": ...}} as metrics.jsonl has it. The run goes
+        """Scores the active tasks as the run is now, on held-out rows; {task: {"value": ..., "low": ..., "high": ...}} as metrics.jsonl has it. The run goes
         on as if nobody had asked."""
         return json.loads(self._native.score(0 if rows is None else _counted(rows), _on_main_thread()))
 

@@ -100,8 +100,8 @@ TEST_F(ModelFiles, EveryMistakeIsSaidWithItsPlace) {
 TEST_F(ModelFiles, AnUnknownKindNamesThoseThatThereAre) {
   const std::string text = Mistakes(R"({"kind": "series"})");
   EXPECT_TRUE(Has(text, ":1:10: kind: no such model")) << text;
-  EXPECT_TRUE(Has(text, "agent, series_net")) << text;
-  EXPECT_TRUE(Has(Mistakes("{}"), "kind: expected the name of a model (agent, series_net)"));
+  EXPECT_TRUE(Has(text, "agent, mlp, series_net")) << text;
+  EXPECT_TRUE(Has(Mistakes("{}"), "kind: expected the name of a model (agent, mlp, series_net)"));
 }
 
 TEST_F(ModelFiles, ADumpReadsBackTheSameAndFollowsTheSchema) {

@@ -328,13 +328,13 @@ TEST(PythonFile, AChangedFileIsNotTheOneThatWasRead) {
   WriteBytes(directory / "helper.py", "x = 1\n");
   const Registry registry = ScanOnly({directory / "lines.py"});
   const PluginFile& file = registry.FileOf("line");
-  EXPECT_EQ(SourceOf(file), ReadBytes(directory / "lines.py"));
+  EXPECT_EQ(SourcesOf(file).text, ReadBytes(directory / "lines.py"));
   WriteBytes(directory / "helper.py", "x = 2\n");
   EXPECT_TRUE(
-      Has(test::MessageOf([&] { SourceOf(file); }), "a module beside it that it imports, has changed"));
+      Has(test::MessageOf([&] { SourcesOf(file); }), "a module beside it that it imports, has changed"));
   WriteBytes(directory / "helper.py", "x = 1\n");
   WriteBytes(directory / "lines.py", "import helper\n\n" + WithSpec(kSpec));
-  EXPECT_TRUE(Has(test::MessageOf([&] { SourceOf(file); }), "has changed since this run began"));
+  EXPECT_TRUE(Has(test::MessageOf([&] { SourcesOf(file); }), "has changed since this run began"));
 }
 
 }  // namespace

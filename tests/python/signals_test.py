@@ -44,6 +44,18 @@ class Signals(Folder):
             self.medley("resume", "run", "--steps", str(steps + 2), plugins=[])
             subprocess.run(["rm", "-rf", self.path / "run"], check=True)
 
+    def test_one_that_comes_while_python_is_loaded_is_heeded(self):
+        self.plugin()
+        self.config(steps=100000, eval={"every": 0})
+        for delay in (0.05, 0.15, 0.4, 0.8):
+            running = subprocess.Popen([MEDLEY, "train", "run.json", "--out", f"run{delay}", "--plugin-path", "plugins", "--plugin-path", NETS],
+                                       cwd=self.path, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.addCleanup(running.kill)
+            time.sleep(delay)
+            running.send_signal(signal.SIGTERM)
+            said = running.communicate(timeout=60)[0]
+            self.assertIn(running.returncode, (130, -signal.SIGTERM if delay == 0.05 else 130), f"after {delay} s: {said}")
+
     def test_a_checkpoint_that_is_asked_for(self):
         running = self.start()
         running.send_signal(signal.SIGUSR1)

@@ -169,6 +169,13 @@ class Trust(Folder):
         said = self.medley("train", "run.json", "--out", "no", check=1)
         self.assertIn("No module named 'helper': medley reads in the file what it imports; write `import helper` there", said)
 
+    def test_a_neighbour_that_another_module_hides(self):
+        self.write("plugins/calendar.py", "day = 3")
+        self.plugin(replace=[("import medley", "import calendar\n\nimport medley")])
+        self.config()
+        said = self.medley("train", "run.json", "--out", "run", check=1)
+        self.assertIn("plugins/calendar.py is hidden by the module 'calendar' of ", said)
+
     def test_two_plugins_with_a_module_of_one_name(self):
         self.plugin(replace=[("import torch", "import torch\nimport helper")])
         self.write("plugins/helper.py", "x = 1\n")

@@ -91,6 +91,21 @@ class Verbs(Folder):
         self.medley("resume", "run", "--steps", "8", plugins=[])
         self.assertIn(b'"other"', self.metrics("run"))
 
+    def test_an_edit_that_brings_a_further_python_task_while_it_runs(self):
+        self.plugin()
+        self.plugin(name="plugins/others.py", replace=[('"name": "line"', '"name": "other"')])
+        self.config(steps=100000, eval={"every": 0}, tasks={"other": {"rows": 4}})
+        console = open(self.path / "console", "w")
+        self.addCleanup(console.close)
+        running = subprocess.Popen([MEDLEY, "train", "run.json", "--out", "run", "data.threads=2", "--plugin-path", "plugins", "--plugin-path", NETS],
+                                   cwd=self.path, env=self.environment, stdout=console, stderr=subprocess.STDOUT)
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        metrics = self.path / "run/metrics.jsonl"
+        self.wait_for(lambda: metrics.exists() and metrics.stat().st_size > 2000, running)
+        self.write("run/weights.json", {"weights": {"line": 1, "other": 1}})
+        self.wait_for(lambda: b'"task":"other"' in metrics.read_bytes(), running)
+
     def test_an_edit_that_brings_the_first_python_task_is_refused_with_words(self):
         self.plugin()
         self.config("twin", steps=3000, tasks={"twin": {"kind": "chain", "rows": 4}, "line": {"rows": 4}}, eval={"every": 0})

@@ -76,7 +76,7 @@ constexpr std::array kHelp = {
     Help{"tasks", "[TASK] [--json] [--plugin-path P]",
          "list every task that can be trained, or say all of one"},
     Help{"models", "[KIND] [--json] [--schema] [--plugin-path P]", "list every model, or say what one takes"},
-    Help{"new", "NAME [--kind KIND] [--dir DIR]", "make a folder with a task of your own"},
+    Help{"new", "NAME [--kind KIND] [--lang LANGUAGE] [--dir DIR]", "make a folder with a task of your own"},
     Help{"plugins", "list | show PLUGIN | check PLUGIN... | lock",
          "every plugin found; what one says; whether it works"},
     Help{"sample", "TASK [--rows N] [--variant V] [--config CONFIG] [--out P]",

@@ -143,6 +143,13 @@ void HandleSignals(const std::string& verb) {
   }
 }
 
+void BlockRunSignals(bool on) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&signals, signal);
+  ::pthread_sigmask(on ? SIG_BLOCK : SIG_UNBLOCK, &signals, nullptr);
+}
+
 void BeginProcess() {
   OpenStandardStreams();
   // A file over its limit is then an error like a full disk, which is told.

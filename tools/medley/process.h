@@ -19,6 +19,9 @@ void BeginProcess();
 // one that comes when the run is over ends nothing.
 void HandleSignals(const std::string& verb);
 
+// From before a process becomes Python's until it has handled signals there: one that comes meanwhile waits.
+void BlockRunSignals(bool on);
+
 // Runs it and ends the process with its exit code; what it throws is said, and decides the code. Nothing else
 // of the process ends in order.
 [[noreturn]] void EndProcess(const std::function<int()>& run);

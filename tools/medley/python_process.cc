@@ -13,10 +13,13 @@
 #include <system_error>
 
 #include <medley/base/error.h>
+#include <medley/base/interrupt.h>
 #include <medley/base/printable.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 #include <medley/plugin/trust.h>
+
+#include "tools/medley/process.h"
 
 namespace medley {
 namespace {
@@ -98,11 +101,14 @@ void PythonProcess::Prepare(const PluginFile& file) {
   argv.push_back(nullptr);
   std::cout.flush();
   std::fflush(nullptr);
+  BlockRunSignals(true);  // until the verb has its handlers again: one that comes meanwhile waits
+  HeedInterrupt();
   ::execv(python.c_str(), argv.data());
   throw Error(Printable(python) + " cannot be started: " + std::strerror(errno));
 }
 
-std::unique_ptr<PluginLibrary> PythonProcess::Load(const PluginFile& file, const std::string&) {
+std::unique_ptr<PluginLibrary> PythonProcess::Load(const PluginFile& file, const std::string&,
+                                                   const std::map<fs::path, std::string>&) {
   throw Error(
       Printable(file.path) +
       " is a plugin in Python, and this process, which began without one, is none of Python's. Stop the run, "

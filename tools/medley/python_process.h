@@ -21,7 +21,9 @@ class PythonProcess final : public PythonHost {
   explicit PythonProcess(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
 
   void Prepare(const PluginFile& file) override;  // throws, or does not return
-  std::unique_ptr<PluginLibrary> Load(const PluginFile& file, const std::string& source) override;  // throws
+  std::unique_ptr<PluginLibrary> Load(
+      const PluginFile& file, const std::string& source,
+      const std::map<std::filesystem::path, std::string>& modules) override;  // throws
 
  private:
   std::vector<std::string> arguments_;

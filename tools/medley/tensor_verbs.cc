@@ -47,6 +47,7 @@ extern "C" [[gnu::visibility("default")]] void medley_end_as_command(const char*
   medley::BeginProcess();
   medley::EndProcess([&] {
     medley::HandleSignals(verb);
+    medley::BlockRunSignals(false);
     return medley_run_tensor_verb(verb, argc, argv);
   });
 }
