@@ -249,7 +249,7 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/data/record_index.cc", "core/plugin/confirmed_paths.cc",
       // A directory of the process; /dev/null; and what torchrun names in the environment.
       "tools/medley/scratch.cc", "tools/medley/task_inputs.cc", "tools/medley/join.cc",
-      "tools/medley/main.cc",
+      "tools/medley/process.cc",
       // Data for the tests of a plugin with a project of its own.
       "plugins/signs/pose/clip_csv.cc", "plugins/volumes/data/conversation_file.cc"};
   std::set<std::string> writing;

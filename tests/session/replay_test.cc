@@ -101,8 +101,10 @@ TEST_F(Replays, RepeatADecayThatWasShortened) {
     for (int step = 0; step < 200 && refits() == 0; ++step) slowly(train, train.step() + 1);
     ASSERT_GT(refits(), 0) << console_.words();
   }
-  Session train = Session::Resume(run(), {}, *console_);
-  slowly(train, std::numeric_limits<std::int64_t>::max());
+  {
+    Session train = Session::Resume(run(), {}, *console_);
+    slowly(train, std::numeric_limits<std::int64_t>::max());
+  }
   ASSERT_TRUE(Has(console_.words(), "the run's decay goes on")) << console_.words();
   const Ended replayed = Replay("again", first);
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
