@@ -106,12 +106,13 @@ def _module_name(file, folder):
 def _require_alone(name, file):
     """What runs must be what was read: a module that Python finds before it would be another."""
     first = name.split(".")[0]
-    loaded = sys.modules.get(first)
+    if first in _beside.files:
+        return
     try:
-        found = loaded.__spec__ if loaded is not None else importlib.machinery.PathFinder.find_spec(first)
-    except AttributeError:
-        found = loaded
-    if found is None and first not in sys.builtin_module_names or first in _beside.files:
+        found = importlib.util.find_spec(first)
+    except ValueError:  # a module that somebody made by hand
+        found = sys.modules[first]
+    if found is None:
         return
     origin = getattr(found, "origin", None) or first
     if os.path.realpath(str(origin)) != os.path.realpath(file):
