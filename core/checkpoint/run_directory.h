@@ -1,39 +1,22 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include <medley/base/descriptor.h>
+#include <medley/checkpoint/run_lock.h>
+#include <medley/config/field.h>
 
 namespace medley {
 
 // The console's lines of a run, with their times.
 inline constexpr const char* kConsoleLog = "log.txt";
-
-// One process a run directory: flock on run.lock, held for the life of the object. The kernel lets go at
-// death, so a lock can be stale only in its words; `took_over` then says whose it was.
-class RunLock {
- public:
-  // InputError with the holder's process, host and start where another one holds it.
-  explicit RunLock(const std::filesystem::path& directory);
-  ~RunLock();
-  // The same refusal, without a trace in the directory; nothing where there is no lock file.
-  static void Check(const std::filesystem::path& directory);
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
-
-  // "": the last holder left in good order.
-  const std::string& took_over() const { return took_over_; }
-
- private:
-  std::filesystem::path path_;
-  Descriptor file_;
-  std::string took_over_;
-};
 
 // The files of a run: run.lock, config.resolved.json (and .1, .2 ... at resumes), run.json, the logs and the
 // checkpoints step-<8 digits>. Holds the lock as long as it lives; what it writes is durable, and whole or
@@ -80,9 +63,17 @@ std::filesystem::path NewestConfig(const std::filesystem::path& run);
 nlohmann::ordered_json ReadRunRecord(const std::filesystem::path& run);
 // Replaces run.json, whole.
 void ReplaceRunRecord(const std::filesystem::path& run, const nlohmann::ordered_json& record);
-// Notes there, in the newest of its "starts", that the run is over: "ended": {step, why}. For who looks at
-// it; nothing depends on it. Does nothing where there is no start.
-void RecordEnd(const std::filesystem::path& run, std::int64_t step, const std::string& why);
+// How a process left a run.
+enum class RunEnd { kEnded, kStopped, kFailed };
+template <>
+struct EnumNames<RunEnd> {
+  static constexpr std::array<std::string_view, 3> kNames = {"ended", "stopped", "failed"};
+};
+// Notes there, in the newest of its "starts", how that left it: "ended": {step, how, why, time}. For who
+// looks at it; nothing depends on it. Does nothing where there is no start.
+void RecordEnd(const std::filesystem::path& run, std::int64_t step, RunEnd how, const std::string& why);
+// What "ended" says; nothing where it says nothing. An older medley noted real ends alone, and no "how".
+std::optional<RunEnd> EndOfRun(const nlohmann::json& ended);
 // The path itself where nothing is there, else PATH-2, PATH-3 ...
 std::filesystem::path FreePath(const std::filesystem::path& path);
 // runs/<config>-<time>, in the working directory; free.

@@ -239,7 +239,8 @@ void PutProgress(const fs::path& run, const RunLogs& logs, const json& config, c
   page["why"] = nullptr;
   if (const json& starts = ListAt(record, "starts"); !starts.empty()) {
     page["began"] = At(starts.front(), "time");
-    if (const json& ended = At(starts.back(), "ended"); NumberAt(ended, "step") >= logs.step())
+    const json& ended = At(starts.back(), "ended");
+    if (NumberAt(ended, "step") >= logs.step() && EndOfRun(ended) == RunEnd::kEnded)
       page["ends"] = At(ended, "step"), page["why"] = At(ended, "why");
   }
   page["is_over"] = page["ends"].is_number() && page["step"] >= page["ends"];

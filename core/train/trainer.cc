@@ -12,7 +12,6 @@
 #include <medley/base/interrupt.h>
 #include <medley/base/next_command.h>
 #include <medley/base/suggest.h>
-#include <medley/checkpoint/run_directory.h>
 #include <medley/model/asked_losses.h>
 #include <medley/report/screen.h>
 #include <medley/report/table.h>
@@ -129,9 +128,14 @@ ExitCode Trainer::Train(std::int64_t until, AtReturn leaves) {
     const std::string words = "the device failed: " + Failure::Of(error).reason +
                               ". Nothing was saved after it; " + NewestCheckpointWords(run_path_);
     console_.Log("the run ends: " + words);
+    NoteEnd(RunEnd::kFailed, words);
     throw Error(words);
+  } catch (const Interrupted&) {
+    NoteEnd(RunEnd::kStopped, "it was interrupted");
+    throw;
   } catch (const std::exception& error) {
     console_.Log("the run ends: " + Failure::Of(error).reason);
+    NoteEnd(RunEnd::kFailed, Failure::Of(error).reason);
     throw;
   }
 }
@@ -153,7 +157,10 @@ ExitCode Trainer::TrainOn(std::int64_t until, AtReturn leaves) {
   if (const auto* failure = std::get_if<Failure>(&last)) SaveAndFail(*failure);
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
-  if (goes_on(last)) NoteEnd();
+  if (goes_on(last))
+    NoteIfOver();
+  else
+    NoteEnd(RunEnd::kStopped, "it was interrupted");
   rounds_.WaitForAll();
   SayEnd();
   if (std::holds_alternative<InterruptedStep>(last)) return ExitCode::kInterrupted;
@@ -176,21 +183,21 @@ void Trainer::SayEnd() {
 }
 
 // Where this was not just as far as it was asked to go.
-void Trainer::NoteEnd() {
-  std::string why;
+void Trainer::NoteIfOver() {
   if (stages_.over()) {
-    why = "its last stage is over";
+    NoteEnd(RunEnd::kEnded, "its last stage is over");
   } else if (step_ >= run_.config.steps) {
-    why = "all its steps are done";
+    NoteEnd(RunEnd::kEnded, "all its steps are done");
   } else if (step_ >= hours_.decay().end() || hours_.over()) {
-    why = "its hours are over";
-  } else {
-    return;
+    NoteEnd(RunEnd::kEnded, "its hours are over");
   }
+}
+
+void Trainer::NoteEnd(RunEnd how, const std::string& why) {
   try {
-    RecordEnd(start_.directory, step_, why);
-  } catch (const Error& error) {
-    console_.Warn(std::string("the run is over, which could not be noted: ") + error.what());
+    RecordEnd(start_.directory, step_, how, why);
+  } catch (const std::exception& error) {
+    console_.Warn("the run has " + EnumName(how) + ", which could not be noted: " + error.what());
   }
 }
 

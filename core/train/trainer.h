@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
+#include <medley/checkpoint/run_directory.h>
 #include <medley/report/progress.h>
 #include <medley/report/record_sink.h>
 #include <medley/train/admission.h>
@@ -86,7 +87,8 @@ class Trainer : public ResumedTraining {
 
   std::optional<SavingTogether> SavesTogether();
   // In run.json, for who looks at the run.
-  void NoteEnd();
+  void NoteIfOver();
+  void NoteEnd(RunEnd how, const std::string& why);
   // The table at the end of a run: what every task got and where it stands; and what was not as it should be.
   std::string Summary() const;
   // What few want to know: shares, memory and times.

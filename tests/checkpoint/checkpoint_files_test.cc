@@ -303,10 +303,13 @@ TEST(RunDirectory, OneProcessAtATimeAndOneRunADirectory) {
   EXPECT_EQ(NewestConfig(scratch / "run").filename(), "config.resolved.1.json");
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("starts").size(), 2u);
   EXPECT_EQ(ReadRunRecord(scratch / "run").at("medley"), "2");
-  RecordEnd(scratch / "run", 7, "all its steps are done");
-  const auto starts = ReadRunRecord(scratch / "run").at("starts");
+  RecordEnd(scratch / "run", 7, RunEnd::kStopped, "it was interrupted");
+  const nlohmann::json starts = ReadRunRecord(scratch / "run").at("starts");
   EXPECT_FALSE(starts.at(0).contains("ended"));
   EXPECT_EQ(starts.at(1).at("ended").at("step"), 7);
+  EXPECT_EQ(EndOfRun(starts.at(1).at("ended")), RunEnd::kStopped);
+  EXPECT_EQ(EndOfRun(nullptr), std::nullopt);
+  EXPECT_EQ(EndOfRun({{"step", 7}, {"why", "its hours are over"}}), RunEnd::kEnded) << "an older medley";
 }
 
 // Else a power failure could take the run with all that was announced of it.

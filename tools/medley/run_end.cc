@@ -55,8 +55,7 @@ std::optional<std::string> ArgumentsToTrainOn(const fs::path& run) {
   const json record = ReadRunRecord(run);
   const json& starts = ListAt(record, "starts");
   const json& ended = starts.empty() ? starts : At(starts.back(), "ended");
-  if (!At(ended, "step").is_number_integer() || At(ended, "why") == "its last stage is over")
-    return std::nullopt;
+  if (EndOfRun(ended) != RunEnd::kEnded || At(ended, "why") == "its last stage is over") return std::nullopt;
   if (At(ended, "why") == "its hours are over" && !DecayedEarly(run)) return "";
   const fs::path config = NewestConfig(run);
   const auto done = ended.at("step").get<std::int64_t>();
