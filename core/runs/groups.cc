@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfig = "config.resolved.json";
 constexpr const char* kSeedFolder = "seed-";  // of a sweep
 
 std::string NameOf(const fs::path& folder) {
@@ -77,23 +76,25 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
   return folders;
 }
 
+// Of one in which no run lies.
 [[noreturn]] void RefuseFolder(const fs::path& folder, const std::vector<fs::path>& folders) {
   std::vector<std::string> groups;
-  for (const fs::path& path : folders) {
+  for (const fs::path& path : folders)
     if (std::ranges::any_of(FoldersIn(path), IsRun)) groups.push_back(DisplayPath(path));
-  }
-  const std::string words = DisplayPath(folder) + " is no run, and no run lies in it";
-  if (groups.size() < 2)
-    throw InputError(words + "; a run, or a folder of runs that differ in their seeds is expected");
-  throw InputError(words + "; but groups of runs do (" + JoinFew(groups) + "): medley report " + groups[0] +
-                   " --against " + groups[1]);
+  if (groups.size() < 2) NewestConfig(folder);  // throws
+  throw InputError(
+      DisplayPath(folder) + " is neither a run nor a folder of runs, but has folders of runs in it (" +
+      JoinFew(groups) + "). Name them: medley report " + groups.at(0) + " --against " + groups.at(1));
 }
 
 }  // namespace
 
 bool IsRun(const fs::path& folder) {
-  std::error_code hidden;  // one that cannot be looked into is told where it is read
-  return fs::exists(folder / kConfig, hidden) || hidden;
+  for (const char* config : {"config.resolved.json", "config.resolved.1.json"}) {
+    std::error_code hidden;  // one that cannot be looked into is told where it is read
+    if (fs::exists(folder / config, hidden) || hidden) return true;
+  }
+  return false;
 }
 
 RunGroup ReadGroup(const fs::path& folder) {
