@@ -1,7 +1,6 @@
 #include <medley/run/config_change.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -12,6 +11,7 @@
 #include <medley/base/json_text.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
+#include <medley/config/config_values.h>
 #include <medley/config/run_config.h>
 
 namespace medley {
@@ -19,42 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-using Values = std::map<std::string, std::string>;  // JSON by key path; "not given" for none
 
 constexpr std::int64_t kLargestConfig = 4 << 20;
-constexpr const char* kNotGiven = "not given";
-
-void Flatten(const ordered_json& json, const std::string& path, Values& values) {
-  if (!json.is_object()) {
-    values[path] = JsonText(json);
-    return;
-  }
-  for (const auto& [key, value] : json.items()) Flatten(value, path.empty() ? key : path + "." + key, values);
-}
-
-Values ValuesOf(const ordered_json& config) {
-  Values values;
-  Flatten(config, "", values);
-  // A run that began before there was one evaluated by its own seed.
-  if (values.contains("model") && values.contains("seed")) values.try_emplace("eval.seed", values.at("seed"));
-  return values;
-}
-
-// Of a config that names the same tasks as both.
-Values Defaults(const ordered_json& before, const ordered_json& now) {
-  RunConfig config;
-  for (const ordered_json& side : {before, now}) {
-    const ordered_json tasks = side.value("tasks", ordered_json::object());
-    for (const auto& [task, settings] : tasks.items()) config.tasks[task] = {};
-  }
-  return ValuesOf(ToJson(config));
-}
-
-std::string ValueOf(const Values& values, const std::string& key, const Values& defaults) {
-  if (const auto found = values.find(key); found != values.end()) return found->second;
-  const auto found = defaults.find(key);
-  return found == defaults.end() ? kNotGiven : found->second;
-}
 
 // Of a config that may be damaged: null where there is no such member.
 const ordered_json& MemberOf(const ordered_json& json, const char* key) {
@@ -117,16 +83,13 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
 
 std::vector<std::string> ConfigDifferences(const ordered_json& before, const ordered_json& now,
                                            std::vector<std::string>* keys) {
-  const Values defaults = Defaults(before, now), old_values = ValuesOf(before), new_values = ValuesOf(now);
-  std::set<std::string> all;
-  for (const Values* values : {&old_values, &new_values}) {
-    for (const auto& [key, value] : *values) all.insert(key);
-  }
+  const std::vector<ConfigValues> both = {ConfigValuesOf(before), ConfigValuesOf(now)};
+  const ConfigValues defaults = DefaultValues(both);
   std::vector<std::string> differences;
-  for (const std::string& key : all) {
-    const std::string was = ValueOf(old_values, key, defaults), is = ValueOf(new_values, key, defaults);
-    if (was == is || key == "weights") continue;  // whose changes the weight log knows
-    differences.push_back(key + ": " + was + " -> " + is);
+  for (const std::string& key : DifferingKeys(both)) {
+    if (key == "weights") continue;  // whose changes the weight log knows
+    differences.push_back(key + ": " + ValueOf(both[0], key, defaults) + " -> " +
+                          ValueOf(both[1], key, defaults));
     if (keys != nullptr) keys->push_back(key);
   }
   return differences;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace medley {
+
+// A resolved config's values as JSON, by the path of their keys: {"optimizer.learning_rate", "0.001"}.
+using ConfigValues = std::map<std::string, std::string>;
+ConfigValues ConfigValuesOf(const nlohmann::ordered_json& config);
+// Of a config that names the same tasks as all of these, and nothing else.
+ConfigValues DefaultValues(const std::vector<ConfigValues>& configs);
+// What stands there, else the default, else "not given".
+std::string ValueOf(const ConfigValues& values, const std::string& key, const ConfigValues& defaults);
+// The keys that have not one value in all of them. One that a config lacks has its default there.
+std::vector<std::string> DifferingKeys(const std::vector<ConfigValues>& configs);
+
+}  // namespace medley
