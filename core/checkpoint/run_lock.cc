@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/clock.h>
+#include <medley/base/durable_file.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>

@@ -13,7 +13,6 @@
 #include <medley/base/json_reader.h>
 #include <medley/checkpoint/rank_directories.h>
 #include <medley/checkpoint/run_directory.h>
-#include <medley/config/run_config.h>
 #include <medley/curriculum/curriculum.h>
 #include <medley/curriculum/form_table.h>
 #include <medley/curriculum/mixture.h>
@@ -21,11 +20,11 @@
 #include <medley/page/curve.h>
 #include <medley/page/last_scores.h>
 #include <medley/page/mixture_curves.h>
+#include <medley/page/planned_end.h>
 #include <medley/page/run_logs.h>
 #include <medley/page/weight_marks.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/log_lines.h>
-#include <medley/step/schedule.h>
 
 namespace medley {
 namespace {
@@ -212,30 +211,12 @@ ordered_json TasksNow(const RunLogs& logs, const std::vector<ordered_json>& mark
   return all;
 }
 
-// The step that the run ends with, as known by now: with `hours` it may end before its steps.
-ordered_json EndOf(const fs::path& run, const json& config) {
-  ordered_json end = At(config, "steps");
-  OptimizerConfig optimizer;
-  optimizer.decay_fraction = NumberAt(At(config, "optimizer"), "decay_fraction");
-  if (!(optimizer.decay_fraction > 0 && optimizer.decay_fraction < 1)) return end;
-  ForEachLine(run / kWeightLog, DamagedLine::kRefused, [&](const json& line) {
-    const json& cause = At(line, "cause");
-    if (cause != "early decay" && cause != "decay refit") return;
-    const json &ends = At(line, "ends"), &of_steps = At(line, "of_steps");
-    if (ends.is_null())  // of an older medley
-      end = DecayFrom(optimizer, line["step"].get<std::int64_t>()).end();
-    else if (of_steps == At(config, "steps"))
-      end = ends;
-  });
-  return end;
-}
-
 // Where it stands, and how long that took.
 void PutProgress(const fs::path& run, const RunLogs& logs, const json& config, const json& record,
                  ordered_json& page) {
   page["step"] = logs.step();
   page["steps"] = At(config, "steps");
-  page["ends"] = EndOf(run, config);
+  page["ends"] = PlannedEnd(run, config);
   page["why"] = nullptr;
   if (const json& starts = ListAt(record, "starts"); !starts.empty()) {
     page["began"] = At(starts.front(), "time");

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include <medley/base/json_text.h>
+#include <medley/page/in_script.h>
 #include <medley/page/page_sheets.h>
 #include <medley/page/run_data.h>
 #include <medley/run/rules_record.h>
@@ -17,14 +17,6 @@ constexpr char kPage[] =
 
 void Put(std::string& page, const std::string& place, const std::string& text) {
   page.replace(page.find(place), place.size(), text);
-}
-
-// As a script's text may hold it. Without "<" nothing in it ends the element, and nothing ("<!--<script")
-// makes the parser look for its end elsewhere.
-std::string InScript(const nlohmann::ordered_json& json) {
-  std::string text;
-  for (const char c : JsonText(json)) c == '<' ? text += "\\u003c" : text += c;
-  return text;
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <boost/math/distributions/gamma.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include <medley/base/error.h>
+#include <medley/report/student.h>
 
 namespace medley {
 namespace {
@@ -99,12 +99,12 @@ double StandardError(const std::vector<Item>& items, double mean) {
   return std::sqrt(squares * count / (count - 1)) / RowsIn(items);
 }
 
-double StudentQuantile(const std::vector<Item>& items) {
-  return boost::math::quantile(boost::math::students_t(static_cast<double>(items.size()) - 1), 0.975);
+double QuantileOf(const std::vector<Item>& items) {
+  return StudentQuantile(static_cast<double>(items.size()) - 1);
 }
 
 Interval StudentInterval(const std::vector<Item>& items, double mean, const ScoreRange& range) {
-  const double half = StudentQuantile(items) * StandardError(items, mean);
+  const double half = QuantileOf(items) * StandardError(items, mean);
   return {mean, std::max(mean - half, range.low), std::min(mean + half, range.high)};
 }
 
@@ -136,7 +136,7 @@ Interval RangeInterval(const std::vector<Item>& items, double mean, const ScoreR
   // Items without any spread do not say that there is none: as if one of them lay at an end.
   const auto count = static_cast<double>(items.size());
   const double trials = error > 0 ? spread / (error * error) : count * count;
-  return OnScale(WilsonInterval(share, trials, StudentQuantile(items)), mean, range);
+  return OnScale(WilsonInterval(share, trials, QuantileOf(items)), mean, range);
 }
 
 bool IsBounded(const ScoreRange& range) {

@@ -45,27 +45,33 @@ ordered_json EvalSeedIn(const ordered_json& config) {
   return seed == nullptr ? ordered_json(0) : *seed;
 }
 
-std::vector<std::string> UnlikeRowsWords(const fs::path& run, const fs::path& other) {
-  struct Side {
-    ordered_json config;
-    DataRules rules;
-  };
-  const auto read = [](const fs::path& directory) -> Side {
-    return {ReadResolved(NewestConfig(directory)), RulesIn(ReadRunRecord(directory))};
-  };
-  const Side here = read(run), there = read(other);
-  std::vector<std::string> words;
-  const std::string which = DisplayPath(other) + " is scored on other rows than " + DisplayPath(run);
-  const std::string seed = EvalSeedIn(here.config).dump(), its_seed = EvalSeedIn(there.config).dump();
-  if (seed != its_seed) words.push_back(which + ": its eval.seed is " + its_seed + ", not " + seed);
-  const ordered_json *tasks = Member(here.config, "tasks"), *its_tasks = Member(there.config, "tasks");
-  if (tasks == nullptr || its_tasks == nullptr) return words;
+ScoredRows ScoredRowsOf(const fs::path& run) {
+  return {ReadResolved(NewestConfig(run)), RulesIn(ReadRunRecord(run))};
+}
+
+UnlikeRows CompareRows(const ScoredRows& run, const ScoredRows& other) {
+  UnlikeRows unlike;
+  const std::string seed = EvalSeedIn(run.config).dump(), its_seed = EvalSeedIn(other.config).dump();
+  if (seed != its_seed) {
+    unlike.all = true;
+    unlike.words.push_back(": its eval.seed is " + its_seed + ", not " + seed);
+  }
+  const ordered_json *tasks = Member(run.config, "tasks"), *its_tasks = Member(other.config, "tasks");
+  if (tasks == nullptr || its_tasks == nullptr) return unlike;
   for (const auto& [task, settings] : tasks->items()) {
     if (!its_tasks->contains(task)) continue;
-    if (here.rules.RowsHeldOut(task) == there.rules.RowsHeldOut(task)) continue;
-    words.push_back(which + " in '" + task + "': it holds out other items (" +
-                    there.rules.HeldOutWords(task) + ", not " + here.rules.HeldOutWords(task) + ")");
+    if (run.rules.RowsHeldOut(task) == other.rules.RowsHeldOut(task)) continue;
+    unlike.tasks.insert(task);
+    unlike.words.push_back(" in '" + task + "': it holds out other items (" + other.rules.HeldOutWords(task) +
+                           ", not " + run.rules.HeldOutWords(task) + ")");
   }
+  return unlike;
+}
+
+std::vector<std::string> UnlikeRowsWords(const fs::path& run, const fs::path& other) {
+  std::vector<std::string> words = CompareRows(ScoredRowsOf(run), ScoredRowsOf(other)).words;
+  for (std::string& reason : words)
+    reason = DisplayPath(other) + " is scored on other rows than " + DisplayPath(run) + reason;
   return words;
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,24 @@ nlohmann::ordered_json ReadResolved(const std::filesystem::path& config);
 bool SaysEvalSeed(const nlohmann::ordered_json& config);
 nlohmann::ordered_json EvalSeedIn(const nlohmann::ordered_json& config);
 
-// Why scores of two runs are of unlike rows, in a line for each reason; none where they are not, as far as
-// their records know.
+// What decides on which rows a run is scored.
+struct ScoredRows {
+  nlohmann::ordered_json config;  // resolved
+  DataRules rules;
+};
+// An InputError where the run's config cannot be read.
+ScoredRows ScoredRowsOf(const std::filesystem::path& run);
+
+// Where scores of two runs are of unlike rows, as far as their records know.
+struct UnlikeRows {
+  bool all = false;                  // in every task
+  std::set<std::string> tasks{};     // or in these
+  std::vector<std::string> words{};  // of each reason: ": its eval.seed is 1, not 0"
+
+  bool In(const std::string& task) const { return all || tasks.contains(task); }
+};
+UnlikeRows CompareRows(const ScoredRows& run, const ScoredRows& other);
+// In a line for each reason; none where they are not.
 std::vector<std::string> UnlikeRowsWords(const std::filesystem::path& run,
                                          const std::filesystem::path& other);
 

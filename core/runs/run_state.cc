@@ -38,12 +38,16 @@ std::string RunState::Words() const {
   return Printable(why.empty() ? words : words + ": " + why);
 }
 
-RunState StateOf(const std::filesystem::path& run, const json& record) try {
+const json& NewestEnd(const json& record) {
+  const json& starts = ListAt(record, "starts");
+  static const json kNone;
+  return starts.empty() ? kNone : At(starts.back(), "ended");
+}
+
+RunState StateOf(const std::filesystem::path& run, const json& ended) try {
   const RunHolder holder = HolderOf(run);
   if (holder.state == RunHolder::State::kHolds)
     return {.status = RunStatus::kTraining, .host = holder.host, .since = holder.started};
-  const json& starts = ListAt(record, "starts");
-  const json none, &ended = starts.empty() ? none : At(starts.back(), "ended");
   if (const std::optional<RunEnd> how = EndOfRun(ended))
     return {.status = StatusOf(*how), .why = TextAt(ended, "why")};
   return {.status = holder.state == RunHolder::State::kLost ? RunStatus::kLost : RunStatus::kStopped};
@@ -51,6 +55,10 @@ RunState StateOf(const std::filesystem::path& run, const json& record) try {
   return {.why = error.what()};
 }
 
-RunState StateOf(const std::filesystem::path& run) { return StateOf(run, ReadRunRecord(run)); }
+RunState StateOf(const std::filesystem::path& run) try {
+  return StateOf(run, NewestEnd(ReadRunRecord(run)));
+} catch (const Error& error) {
+  return {.why = error.what()};
+}
 
 }  // namespace medley

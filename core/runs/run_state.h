@@ -28,10 +28,12 @@ struct RunState {
   std::string Words() const;
 };
 
-// `record`: its run.json, null for none. Of a run that is written just now too; throws nothing: what cannot
-// be read is kUnknown, with the reason. Older medleys noted nothing of one that was stopped or failed: both
-// are kStopped.
-RunState StateOf(const std::filesystem::path& run, const nlohmann::json& record);
+// Of a run that is written just now too; throws nothing: what cannot be read is kUnknown, with the reason.
+// Older medleys noted nothing of one that was stopped or failed: both are kStopped.
 RunState StateOf(const std::filesystem::path& run);
+// The same, where its run.json says this of its end: "ended" of the newest start, or null.
+RunState StateOf(const std::filesystem::path& run, const nlohmann::json& ended);
+// That, of a run.json.
+const nlohmann::json& NewestEnd(const nlohmann::json& record);
 
 }  // namespace medley

@@ -22,9 +22,10 @@ namespace {
 using nlohmann::ordered_json;
 
 bool IsPage(std::string_view text) {
-  return text.starts_with("<!doctype html>") &&
-         text.find("<title>medley</title>") != std::string_view::npos &&
-         text.find("\nconst runs = ") != std::string_view::npos;
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  const bool is_of_run = has("<title>medley</title>") && has("\nconst runs = ");
+  const bool is_of_groups = has("<title>medley: groups of runs</title>") && has("\nconst {groups, ");
+  return text.starts_with("<!doctype html>") && (is_of_run || is_of_groups);
 }
 
 // The 8-bit RGB picture that EncodePng makes, and no other part, which people's programs nearly always add.

@@ -3,214 +3,25 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include <medley/base/clock.h>
 #include <medley/base/error.h>
 #include <medley/base/files.h>
-#include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
-#include <medley/checkpoint/rank_directories.h>
-#include <medley/eval/score_report.h>
-#include <medley/page/last_scores.h>
-#include <medley/page/run_data.h>
 #include <medley/page/run_page.h>
-#include <medley/page/run_verdict.h>
-#include <medley/plan/receipt.h>
-#include <medley/report/metrics.h>
-#include <medley/report/phase_report.h>
 #include <medley/report/screen.h>
-#include <medley/report/speeds.h>
-#include <medley/report/table.h>
+#include <medley/runs/group_report.h>
+#include <medley/runs/groups.h>
+#include <medley/runs/groups_page.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/output.h"
+#include "tools/medley/report_words.h"
 #include "tools/medley/verbs.h"
 
 namespace medley {
 namespace {
-
-using nlohmann::ordered_json;
-
-// Empty where there is none: a run writes it when it saves.
-Receipt ReadReceipt(const std::filesystem::path& run) {
-  const std::filesystem::path file = run / kReceiptFile;
-  if (!std::filesystem::exists(file)) return {};
-  const auto json = ReadJson(ReadFile(file), DisplayPath(file));
-  try {
-    return Receipt::FromJson(json);
-  } catch (const Error& error) {
-    throw InputError(DisplayPath(file) + ": " + error.what());
-  }
-}
-
-// Of the run's other processes that have one, by rank: since they were started last.
-std::map<std::int64_t, Receipt> ReceiptsOfOthers(const std::filesystem::path& run) {
-  std::map<std::int64_t, Receipt> receipts;
-  std::int64_t rank = 0;
-  for (const std::filesystem::path& other : DirectoriesOfOthers(run)) {
-    ++rank;
-    if (std::filesystem::exists(other / kReceiptFile)) receipts.emplace(rank, ReadReceipt(other));
-  }
-  return receipts;
-}
-
-std::string Titled(const std::string& title, const std::string& table) {
-  return table.empty() ? "" : "\n" + title + "\n" + table;
-}
-
-ordered_json ProgressJson(const ordered_json& data) {
-  ordered_json json = ordered_json::object();
-  for (const char* key : {"step", "ends", "is_over", "why", "seconds", "seconds_left"})
-    json[key] = data.at(key);
-  return json;
-}
-
-std::string ProgressWords(const ordered_json& data) {
-  const ordered_json &left = data.at("seconds_left"), &why = data.at("why");
-  const std::string name = data.at("name"), steps = data.at("step").dump(),
-                    took = " steps in " + FormatSeconds(data.at("seconds").get<double>());
-  if (data.at("is_over").get<bool>())
-    return name + " is done after " + steps + took + (why.is_null() ? "" : ": " + why.get<std::string>()) +
-           "\n";
-  return name + " has done " + steps + " of " + data.at("ends").dump() + took +
-         (left.is_null() ? "" : "; about " + FormatSeconds(left.get<double>()) + " left") + "\n";
-}
-
-// By task, as the page has them.
-ordered_json ScoresOf(const ordered_json& data) {
-  ordered_json scores = ordered_json::object();
-  for (const ordered_json& task : data.at("tasks"))
-    if (task.contains("score")) scores[task.at("name").get<std::string>()] = task.at("score");
-  return scores;
-}
-
-// The verdict first.
-std::string ScoresWords(const LastScores& scores) {
-  if (scores.empty()) return "";
-  const RunVerdict verdict = VerdictOn(scores);
-  return Titled("scores after step " + std::to_string(verdict.step) + ": " + verdict.words,
-                ScoresTable(scores)) +
-         Titled("held-out text", TextLossesTable(scores));
-}
-
-double NumberOf(const ordered_json& value) {
-  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-}
-
-// Of a run that goes on: what its logs tell, step by step. The accounts of its receipt are of its last save.
-std::string TasksNowWords(const ordered_json& data, const LastScores& scores) {
-  const ordered_json& now = data.at("now");
-  Table table({"task", "loss", "asked", "delivered", "score", "value", "clear", "rows", "draws"});
-  table.Spares({"draws", "rows"});
-  const std::int64_t step = data.at("step").get<std::int64_t>();
-  bool any_paused = false;
-  for (const auto& [task, one] : now.at("tasks").items()) {
-    std::string loss = FormatNumber(NumberOf(one.at("loss")));
-    const bool is_paused =
-        one.at("asked") == 0 && one.at("last_step").is_number() && one.at("last_step") < step;
-    if (is_paused) loss += " *";
-    any_paused = any_paused || is_paused;
-    const auto last = scores.find(task);
-    const bool has_score = last != scores.end();
-    table.Add({task, loss, FormatShare(NumberOf(one.at("asked"))), FormatShare(NumberOf(one.at("delivered"))),
-               has_score ? last->second.score.metric : "-",
-               has_score ? FormatScore(last->second.score.score.value) : "-",
-               has_score ? ClearWord(last->second.score) : "-", one.at("rows").dump(),
-               one.at("draws").dump()});
-  }
-  if (now.at("tasks").empty()) return "";
-  const auto stage = now.at("stage").get<std::string>();
-  std::string title = "tasks now" + (stage.empty() ? "" : ", in stage " + stage) +
-                      ": loss, smoothed; shares of " + now.at("unit").get<std::string>();
-  if (now.at("since").is_number() && now.at("since") > 0)
-    title += ", since they were last changed, after step " + now.at("since").dump();
-  return Titled(title, table.ToText()) + (any_paused ? "* not drawn any more\n" : "");
-}
-
-// By task, smoothed.
-std::map<std::string, double> LossesOf(const ordered_json& data) {
-  std::map<std::string, double> losses;
-  for (const auto& [task, one] : data.at("now").at("tasks").items()) losses[task] = NumberOf(one.at("loss"));
-  return losses;
-}
-
-// What a form's name says to nobody: the stages that make it.
-std::string FormsWords(const ordered_json& data) {
-  std::string text;
-  for (const ordered_json& form : data.at("memory").at("forms")) {
-    if (!form.contains("stages")) continue;
-    std::string stages;
-    for (const ordered_json& stage : form.at("stages"))
-      stages += (stages.empty() ? "" : ", ") + stage.get<std::string>();
-    text += form.at("task").get<std::string>() + ": as set in " + stages + "\n";
-  }
-  return text;
-}
-
-bool HasDraws(const Receipt& receipt) {
-  return std::any_of(receipt.forms().begin(), receipt.forms().end(), [](const auto& form) {
-    return std::any_of(form.second.begin(), form.second.end(),
-                       [](const PlanEpoch& epoch) { return epoch.draws > 0 || epoch.overflows > 0; });
-  });
-}
-
-// The answer first: how far, what it learned, and only then what that took.
-std::string ReportWords(const ordered_json& data, const Receipt& receipt, const std::filesystem::path& run) {
-  const LastScores scores = LastScoresOf(run);
-  const bool is_over = data.at("is_over").get<bool>();
-  std::string text = ProgressWords(data);
-  if (!is_over) text += TasksNowWords(data, scores);
-  text += ScoresWords(scores);
-  if (HasDraws(receipt)) {
-    const std::string shares = "shares of " + data.at("unit").get<std::string>();
-    text += is_over ? Titled(shares + ", and losses",
-                             StagesTable(receipt.stages(), ScreenColumns(), LossesOf(data)))
-                    : Titled(shares + ", at the last save", StagesTable(receipt.stages()));
-    text += "what steps took, and what was planned\n" + ReceiptTable(receipt) + FormsWords(data);
-  } else if (!is_over) {
-    text += "\nWhat its steps took stands here once it has saved.\n";
-  }
-  return text + Titled("phases", PhasesTable(ReadPhases(run / kTimingLog))) +
-         Titled("how fast they were computed", SpeedsTable(ReadSpeeds(run / kTimingLog)));
-}
-
-ordered_json ReportJson(const ordered_json& data, const Receipt& receipt, const std::filesystem::path& run) {
-  ordered_json json = {{"run", std::filesystem::absolute(run).string()}};
-  json["progress"] = ProgressJson(data);
-  json["now"] = data.at("now");
-  json["scores"] = ScoresOf(data);
-  json.update(receipt.ToJson());
-  json["phases"] = ToJson(ReadPhases(run / kTimingLog));
-  json["speeds"] = ToJson(ReadSpeeds(run / kTimingLog));
-  return json;
-}
-
-void PrintReport(const std::filesystem::path& run, bool as_json) {
-  const Receipt receipt = ReadReceipt(run);
-  const std::map<std::int64_t, Receipt> others = ReceiptsOfOthers(run);
-  const ordered_json data = RunData(run);
-  if (!as_json) {
-    std::string text = ReportWords(data, receipt, run);
-    if (!others.empty())
-      text += "\nThese were the draws of rank 0; of the others since they were started last:\n";
-    for (const auto& [rank, theirs] : others)
-      text += "\nrank " + std::to_string(rank) + "\n" + ReceiptTable(theirs);
-    std::cout << Prose(text);
-    return;
-  }
-  ordered_json json = ReportJson(data, receipt, run);
-  for (const auto& [rank, theirs] : others) {
-    ordered_json one = {{"rank", rank}};
-    one.update(theirs.ToJson());
-    json["other_ranks"].push_back(std::move(one));
-  }
-  std::cout << JsonText(json, 2) << '\n';
-}
 
 // Signals that somebody wants an end with, which wait from now on until they are asked for.
 sigset_t HoldEnds() {
@@ -232,22 +43,53 @@ void FollowRun(const OutputFileOption& page, PageRequest request, const sigset_t
   }
 }
 
+void WritePage(const OutputFileOption& page, const PageRequest& request) {
+  const bool follows = request.refresh_seconds > 0;
+  const sigset_t ends = follows ? HoldEnds() : sigset_t{};
+  const RunPage now = MakeRunPage(request);
+  std::ostream& said = page.is_stream() ? std::cerr : std::cout;
+  for (const std::string& words : now.unlike) said << Prose(words) << '\n';
+  page.Write(now.text);
+  said << "wrote " << DisplayPath(page.path()) << std::endl;
+  if (follows && !now.is_over) FollowRun(page, request, ends);
+}
+
+void PrintGroups(const std::vector<std::filesystem::path>& folders, bool as_json,
+                 const OutputFileOption& page) {
+  std::vector<RunGroup> groups;
+  for (const std::filesystem::path& folder : folders) groups.push_back(ReadGroup(folder));
+  const GroupComparison comparison = CompareGroups(groups);
+  if (as_json) {
+    std::cout << JsonText(GroupsJson(comparison), 2) << '\n';
+    return;
+  }
+  std::ostream& said = page.is_named() && page.is_stream() ? std::cerr : std::cout;
+  said << GroupsWords(comparison);
+  if (!page.is_named()) return;
+  page.Write(GroupsPage(comparison));
+  said << "\nwrote " << DisplayPath(page.path()) << std::endl;
+}
+
 }  // namespace
 
 int RunReport(int argc, char** argv) {
   CLI::App app(
       "Prints how far a run is, its last scores, what its tasks asked for and got, and what they took, "
-      "against "
-      "what was planned; or makes a page of it.",
+      "against what was planned; or makes a page of it. Of a folder of runs that differ in their seeds, as "
+      "of a sweep: means and intervals over the seeds.",
       "medley report");
   std::filesystem::path directory;
   OutputFileOption page(OutputKind::kPage);
   std::vector<std::filesystem::path> against;
   int live = 0;
-  app.add_option("DIR", directory, "the run's directory")->required();
-  auto* html = page.AddTo(app, "--html",
-                          "write a page with curves, memory, scores, what happened and sheets to this file");
-  app.add_option("--against", against, "other runs, on the same axes; may be repeated")->needs(html);
+  app.add_option("DIR", directory, "the run's directory, or a folder of runs that differ in their seeds")
+      ->required();
+  auto* html =
+      page.AddTo(app, "--html",
+                 "write a page with curves, memory, scores, what happened and sheets to this file; of "
+                 "folders of runs one that compares them");
+  app.add_option("--against", against,
+                 "others, whose scores are compared; of runs on a page on the same axes; may be repeated");
   app.add_option(
          "--live", live,
          "write the page anew every so many seconds, until the run is over or Ctrl-C; open, it follows")
@@ -259,23 +101,23 @@ int RunReport(int argc, char** argv) {
   if (!ParseArguments(app, argc, argv)) return 0;
   page.BelongsIn(directory);
   if (page.is_named()) page.Check();
-  PageRequest request{.runs = {directory}, .refresh_seconds = live};
-  request.runs.insert(request.runs.end(), against.begin(), against.end());
-  for (const std::filesystem::path& run : request.runs) {
-    if (const std::string problem = DirectoryProblem(run); !problem.empty())
+  std::vector<std::filesystem::path> folders = {directory};
+  folders.insert(folders.end(), against.begin(), against.end());
+  for (const std::filesystem::path& folder : folders) {
+    if (const std::string problem = DirectoryProblem(folder); !problem.empty())
       throw InputError(problem + "; a run directory is expected");
   }
-  if (page.is_named()) {
-    const sigset_t ends = live > 0 ? HoldEnds() : sigset_t{};
-    const RunPage now = MakeRunPage(request);
-    std::ostream& said = page.is_stream() ? std::cerr : std::cout;
-    for (const std::string& words : now.unlike) said << Prose(words) << '\n';
-    page.Write(now.text);
-    said << "wrote " << DisplayPath(page.path()) << std::endl;
-    if (live > 0 && !now.is_over) FollowRun(page, request, ends);
-    return 0;
+  const bool are_runs = std::ranges::all_of(folders, IsRun);
+  if (are_runs && page.is_named()) {
+    WritePage(page, {.runs = folders, .refresh_seconds = live});
+  } else if (!are_runs && live > 0) {
+    throw InputError("--live follows a run: of a folder of runs a page is written once");
+  } else if (!are_runs || !against.empty()) {
+    PrintGroups(folders, as_json, page);
+  } else {
+    const ReportOfRun report(directory);
+    std::cout << (as_json ? JsonText(report.Json(), 2) + "\n" : report.Words());
   }
-  PrintReport(directory, as_json);
   return 0;
 }
 
