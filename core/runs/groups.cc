@@ -11,6 +11,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/log_lines.h>
 #include <medley/runs/run_state.h>
+#include <medley/runs/runs_below.h>
 
 namespace medley {
 namespace {
@@ -50,7 +51,8 @@ GroupRun ReadRun(const fs::path& path) {
 void TakeRun(const fs::path& path, RunGroup& group) try {
   const std::string left_out = "left out: " + DisplayPath(path);
   if (!IsRun(path)) {
-    group.told.push_back(left_out + ", which has not begun");
+    const std::string problem = DirectoryProblem(path);
+    group.told.push_back(problem.empty() ? left_out + ", which has not begun" : "left out: " + problem);
     return;
   }
   GroupRun run = ReadRun(path);
@@ -88,14 +90,6 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
 }
 
 }  // namespace
-
-bool IsRun(const fs::path& folder) {
-  for (const char* config : {"config.resolved.json", "config.resolved.1.json"}) {
-    std::error_code hidden;  // one that cannot be looked into is told where it is read
-    if (fs::exists(folder / config, hidden) || hidden) return true;
-  }
-  return false;
-}
 
 RunGroup ReadGroup(const fs::path& folder) {
   if (const std::string problem = DirectoryProblem(folder); !problem.empty())

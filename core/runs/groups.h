@@ -25,8 +25,6 @@ struct RunGroup {
   std::vector<std::string> told{};
 };
 
-// Whether there is a run in the folder itself.
-bool IsRun(const std::filesystem::path& folder);
 // Reads runs that may be written just now, and writes nothing. What cannot be read, has no score or is not
 // over is left out, and told; a run that was named itself is taken before its end, which is told too. An
 // InputError where the folder is neither a run nor has one in it, or the run that was named cannot be read.

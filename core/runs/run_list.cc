@@ -108,9 +108,10 @@ Condition ReadCondition(const std::string& text, const Keys& keys) {
   const std::size_t at = text.find_first_of("=<>");
   const bool is_whole = at != std::string::npos && at > 0 && at + 1 < text.size() && text[at + 1] != '=';
   if (!is_whole)
-    throw InputError("--where '" + Printable(text) +
-                     "': expected KEY=VALUE, KEY<VALUE or KEY>VALUE, as in 'step>100' (in quotes: < and > are "
-                     "the shell's)");
+    throw InputError(
+        "--where '" + Printable(text) +
+        "': expected KEY=VALUE, KEY<VALUE or KEY>VALUE, as in 'step>100' (in quotes: < and > are "
+        "the shell's)");
   return {.key = keys.Find(text.substr(0, at)), .how = text[at], .value = text.substr(at + 1)};
 }
 

@@ -155,12 +155,9 @@ ordered_json RunJson(const ListedRun& one, const RunList& list, const ConfigValu
                        {"scores", ordered_json::object()},
                        {"config", ordered_json::object()}};
   for (const auto& [task, score] : facts.scores)
-    json["scores"][task] = {{"metric", score.metric},
-                            {"better", DirectionName(score.higher_is_better)},
-                            {"best", Number(score.best)},
-                            {"best_step", score.best_step},
-                            {"last", Number(score.last)},
-                            {"last_step", score.last_step}};
+    json["scores"][task] = {{"metric", score.metric},     {"better", DirectionName(score.higher_is_better)},
+                            {"best", Number(score.best)}, {"best_step", score.best_step},
+                            {"last", Number(score.last)}, {"last_step", score.last_step}};
   for (const std::string& key : list.differs) {
     if (facts.config.empty()) continue;
     const std::string value = ValueOf(facts.config, key, defaults);

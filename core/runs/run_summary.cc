@@ -111,13 +111,16 @@ RunFacts ReadRunFacts(const fs::path& run) {
 json ToJson(const RunFacts& facts) {
   json scores = json::object();
   for (const auto& [task, course] : facts.scores) {
-    scores[task] = {course.metric,       course.higher_is_better, Finite(course.best),
-                    course.best_step,    Finite(course.last),     course.last_step};
+    scores[task] = {course.metric,    course.higher_is_better, Finite(course.best),
+                    course.best_step, Finite(course.last),     course.last_step};
   }
-  return {{"problem", facts.problem}, {"ended", facts.ended},
-          {"began", facts.began},     {"step", facts.step},
+  return {{"problem", facts.problem},
+          {"ended", facts.ended},
+          {"began", facts.began},
+          {"step", facts.step},
           {"ends", facts.ends ? json(*facts.ends) : json()},
-          {"seconds", facts.seconds}, {"scores", scores},
+          {"seconds", facts.seconds},
+          {"scores", scores},
           {"config", facts.config}};
 }
 

@@ -24,17 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kFormat = 1;                                    // of the cache
+constexpr int kFormat = 1;  // of the cache
 constexpr std::int64_t kLargestCache = std::int64_t{1} << 30;
-constexpr std::size_t kMostOthers = 10'000;                   // runs that were not looked for
-
-bool IsRun(const fs::path& directory) {
-  const auto has = [&](const char* name) {
-    struct stat info {};
-    return ::stat((directory / name).c_str(), &info) == 0;
-  };
-  return has("config.resolved.json") || (has(kMetricsLog) && has("run.lock"));
-}
+constexpr std::size_t kMostOthers = 10'000;  // runs that were not looked for
 
 void Search(const fs::path& directory, std::vector<fs::path>& found) {
   if (IsRun(directory)) {
@@ -85,7 +77,8 @@ std::string SignatureOf(const fs::path& run) {
 class Cache {
  public:
   Cache() {
-    if (const std::optional<fs::path> folder = UserDirectory(UserFiles::kCache)) file_ = *folder / "runs.json";
+    if (const std::optional<fs::path> folder = UserDirectory(UserFiles::kCache))
+      file_ = *folder / "runs.json";
     if (file_.empty() || !fs::exists(file_)) return;
     try {
       json kept = json::parse(ReadSmallFile(file_, kLargestCache));
@@ -135,6 +128,14 @@ class Cache {
 };
 
 }  // namespace
+
+bool IsRun(const fs::path& directory) {
+  const auto has = [&](const char* name) {
+    struct stat info {};
+    return ::stat((directory / name).c_str(), &info) == 0;
+  };
+  return has("config.resolved.json") || (has(kMetricsLog) && has("run.lock"));
+}
 
 std::vector<fs::path> FindRuns(const std::vector<fs::path>& directories) {
   std::vector<fs::path> found;

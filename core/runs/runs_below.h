@@ -7,6 +7,8 @@
 
 namespace medley {
 
+// Whether a run lies in the directory itself.
+bool IsRun(const std::filesystem::path& directory);
 // The runs in these directories and below them, by their paths. What lies in a run is the run's; links and
 // hidden directories are not followed. A directory that cannot be listed is one that cannot be read.
 // InputError for one of those named that is no directory.

@@ -14,6 +14,7 @@
 #include <medley/runs/group_report.h>
 #include <medley/runs/groups.h>
 #include <medley/runs/groups_page.h>
+#include <medley/runs/runs_below.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/output.h"
