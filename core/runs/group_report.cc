@@ -61,21 +61,21 @@ std::string InBlocks(const std::vector<Column>& first, const std::vector<Column>
   return text;
 }
 
-std::string FormatHalf(const Interval& interval) {
-  std::array<char, 64> digits{};
+// "0.920 ± 0.025": both to the second digit of what is not known.
+std::string FormatAround(const Interval& interval) {
+  constexpr double kMostDecimals = 8;
   const double half = (interval.high - interval.low) / 2;
-  if (!std::isfinite(half)) return "";
-  std::snprintf(digits.data(), digits.size(), half >= 9.95 ? " ± %.0f" : " ± %#.2g", half);
+  if (!std::isfinite(half)) return FormatScore(interval.value);
+  const int decimals = static_cast<int>(std::clamp(1 - std::floor(std::log10(half)), 0.0, kMostDecimals));
+  std::array<char, 128> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.*f ± %.*f", decimals, interval.value, decimals, half);
   return digits.data();
 }
 
-std::string MeanText(const GroupCell& cell) { return FormatScore(cell.mean.value) + FormatHalf(cell.mean); }
-
 std::string DifferenceText(const GroupCell& cell) {
   if (!cell.difference) return "-";
-  const GroupDifference& found = *cell.difference;
-  const std::string sign = found.difference.value > 0 ? "+" : "";
-  return sign + FormatScore(found.difference.value) + FormatHalf(found.difference);
+  const Interval& found = cell.difference->difference;
+  return (found.value > 0 ? "+" : "") + FormatAround(found);
 }
 
 // What is clear of noise stands out.
@@ -100,7 +100,7 @@ std::string ScoresWords(const GroupComparison& comparison) {
   }
   for (std::size_t i = 0; i < comparison.groups.size(); ++i) {
     Column& column = columns.emplace_back(Column{comparison.groups[i].label});
-    for (const GroupRow* row : RowsOf(comparison)) column.push_back(MeanText(row->cells[i]));
+    for (const GroupRow* row : RowsOf(comparison)) column.push_back(FormatAround(row->cells[i].mean));
   }
   return "\nscores: mean over the seeds, and its 95 % interval\n" + InBlocks({names, metrics}, columns);
 }
@@ -130,7 +130,7 @@ std::string GroupsTable(const GroupComparison& comparison) {
     const bool is_judged = group.better + group.worse + group.alike > 0;
     const auto count = [&](std::size_t tasks) { return is_judged ? std::to_string(tasks) : "-"; };
     const bool has_verdict = cell.difference && cell.difference->verdict;
-    table.Add({group.label, std::to_string(group.seeds.size()), MeanText(cell),
+    table.Add({group.label, std::to_string(group.seeds.size()), FormatAround(cell.mean),
                i == 0 ? "" : DifferenceText(cell),
                has_verdict ? EnumName(*cell.difference->verdict)
                : i == 0    ? ""

@@ -23,6 +23,7 @@ int RunRuns(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
 int RunVersion(int argc, char** argv);
+int RunWatch(int argc, char** argv);
 int RunWeights(int argc, char** argv);
 
 // Compiled into lib/medley/medley_check.so.
