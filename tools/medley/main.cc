@@ -65,6 +65,8 @@ constexpr std::array kHelp = {
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [--json] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR [--html FILE | --json]", "what a run's tasks took, against the plan"},
+    Help{"follow", "DIR --to mlflow|trackio|wandb [--project P] [--name N]",
+         "send what a run logs to a tracker, until it is over"},
     Help{"estimate", "CONFIG [--gpu NAME | --memory SIZE] [--check] [--json]",
          "say what a run would take, and where it fits"},
     Help{"eval", "DIR|CONFIG [--rows N] [--against DIR] [--json] [KEY=VALUE ...]",
