@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zlib
 
 SOURCE, BUILD = pathlib.Path(os.environ["MEDLEY_SOURCE"]), pathlib.Path(os.environ["MEDLEY_BUILD"])
 PYTHON = os.environ.get("MEDLEY_TEST_TRACKERS") or str(SOURCE / ".venv-trackers/bin/python")
@@ -24,7 +25,15 @@ if sys.prefix != str(pathlib.Path(PYTHON).parent.parent):  # what reads them bac
 from follow_test import Written, metrics_line, score, timing_line  # noqa: E402
 
 OVERFLOW = {"task": "zoom", "phase": "backward", "from": 8, "to": 4}
-PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108020000007b20c7050000000c49444154789c63f8cfc000000301010018dd8db00000000049454e44ae426082")
+
+
+def png():
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    pixel = zlib.compress(b"\0\xff\0\0")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
+
 
 
 class OfMlflow:
@@ -129,7 +138,9 @@ class OfWandb:
         runs = {}
         for file in sorted(self._folder.glob("wandb/offline-run-*/*.wandb")):
             records = list(self._records(file))
-            run = next(record.run for record in records if record.HasField("run"))
+            run = next((record.run for record in records if record.HasField("run")), None)
+            if run is None:  # killed before it had a block
+                continue
             rows = [{"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
                     for record in records if record.HasField("history")]
             runs.setdefault(run.display_name, (run, []))[1].extend(rows)
@@ -191,7 +202,7 @@ class Real:
         self.run_.append("weights.jsonl", {"step": 12, "cause": "edit", "words": "zoom 1 -> 2"})
         self.run_.append("metrics.jsonl", metrics_line(41, eval=score(0.3)))
         self.run_.append("timing.jsonl", timing_line(41, out_of_memory=[OVERFLOW]))
-        (self.run_.path / "sheet-zoom.png").write_bytes(PNG)
+        (self.run_.path / "sheet-zoom.png").write_bytes(png())
         self.run_.write("eval.json", {"step": 41, "tasks": score(0.2)})
         self.run_.end(41)
         self.follow()

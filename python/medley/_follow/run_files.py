@@ -95,15 +95,20 @@ class RunFiles:
         return self._weights[1]
 
     def start_events(self, starts):
-        """What a resume changed, and how each start ended."""
-        for before, start in zip([None, *starts], starts):
-            if before is not None:
-                old, new = self.config(before.config), self.config(start.config)
-                keys = sorted(key for key in old.keys() | new.keys() if old and new and old.get(key) != new.get(key))
-                changes = ", ".join(f"{key} {old.get(key)} -> {new.get(key)}" for key in keys)
-                yield values.Event(start.step, "resume", changes)
-            if (end := start.end_event()) is not None:
+        """What a resume changed, and how each start ended; not of what a later one went back behind."""
+        for i, start in enumerate(starts):
+            kept = min((later.step for later in starts[i + 1 :]), default=1 << 53)
+            if i > 0 and start.step <= kept:
+                yield values.Event(start.step, "resume", self._changes(starts[i - 1], start))
+            end = start.end_event()
+            if end is not None and end.step <= kept:
                 yield end
+
+    def _changes(self, before, start):
+        old, new = self.config(before.config), self.config(start.config)
+        keys = sorted(old.keys() | new.keys()) if old and new else []
+        # A resume reads the run's own copy of the weights.
+        return ", ".join(f"{key} {old.get(key)} -> {new.get(key)}" for key in keys if old.get(key) != new.get(key) and key != "weights")
 
     def events(self, starts):
         return [*values.events_of_weights(self.weight_entries()), *self.start_events(starts)]
