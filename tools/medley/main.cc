@@ -69,6 +69,8 @@ constexpr std::array kHelp = {
     Help{"watch", "DIR [--json]", "the report of a run, or a line a run, anew while they train"},
     Help{"runs", "[DIR ...] [--where KEY=VALUE] [--sort KEY] [--last N] [--json]",
          "list runs: what became of each, its scores, and what differs"},
+    Help{"follow", "DIR --to mlflow|trackio|wandb [--project P] [--name N]",
+         "send what a run logs to a tracker, until it is over"},
     Help{"estimate", "CONFIG [--gpu NAME | --memory SIZE] [--check] [--json]",
          "say what a run would take, and where it fits"},
     Help{"eval", "DIR|CONFIG [--rows N] [--against DIR] [--json] [KEY=VALUE ...]",

@@ -14,6 +14,7 @@ int RunVerb(const std::string& verb, int argc, char** argv);
 
 // Compiled into the command, without libtorch.
 int RunCompletion(int argc, char** argv);
+int RunFollow(int argc, char** argv);
 int RunLaunch(int argc, char** argv);
 int RunModels(int argc, char** argv);
 int RunNew(int argc, char** argv);
