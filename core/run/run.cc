@@ -281,16 +281,16 @@ std::unique_ptr<Model> Run::MakeModel(std::uint64_t seed, at::Device device,
 }
 
 RunInputs CheckInputs(const fs::path& config, const std::vector<std::string>& overrides,
-                      const NamedPlugins& plugins, RunState state, const std::optional<WeightsText>& weights,
+                      const NamedPlugins& plugins, RunAge state, const std::optional<WeightsText>& weights,
                       const std::vector<fs::path>& changed) {
   RunFiles files(config, overrides, changed);
   ConfigPlugins found = ScanPlugins(config, plugins, files);
-  if (state == RunState::kBegins) PublishedFilesOf(config, files, found.registry).Require();
+  if (state == RunAge::kBegins) PublishedFilesOf(config, files, found.registry).Require();
   RunInputs inputs{.registry = std::move(found.registry), .checked = {}, .moved = files.moved()};
   inputs.checked =
       CheckRun(config, files.overrides(), inputs.registry, state, weights, Locks::kHold, files.of_model());
   inputs.checked.run.plugin_path = std::move(found.paths);  // the saved config then finds them again
-  if (state == RunState::kBegins) inputs.rules = RulesOfNewRun(inputs.checked.run, inputs.registry);
+  if (state == RunAge::kBegins) inputs.rules = RulesOfNewRun(inputs.checked.run, inputs.registry);
   return inputs;
 }
 
@@ -309,7 +309,7 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  RunInputs inputs = CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunState::kBegun,
+  RunInputs inputs = CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunAge::kBegun,
                                  weights, changed);
   inputs.rules = RulesOfRun(directory, config, inputs);
   inputs.kernels = KernelsOf(directory);

@@ -108,7 +108,7 @@ struct RunInputs {
 // weights file. Of a config that a run wrote, files that lie elsewhere now are looked for; `changed`: as
 // RunFiles has it. Throws one InputError with every mistake.
 RunInputs CheckInputs(const std::filesystem::path& config, const std::vector<std::string>& overrides = {},
-                      const NamedPlugins& plugins = {}, RunState state = RunState::kBegins,
+                      const NamedPlugins& plugins = {}, RunAge state = RunAge::kBegins,
                       const std::optional<WeightsText>& weights = std::nullopt,
                       const std::vector<std::filesystem::path>& changed = {});
 // Checks the files of the run that lies in a directory, with its own weights file where it has one; `config`:

@@ -43,13 +43,13 @@ std::optional<Vocabulary> CheckVocabulary(ConfigFile& file, const RunConfig& run
 }
 
 // Files that are read later, by what is built from them.
-void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunState state, const Diagnostics& diagnostics) {
+void CheckInputFiles(ConfigFile& file, const RunConfig& run, RunAge state, const Diagnostics& diagnostics) {
   const auto check = [&](const Path& key, const std::filesystem::path& path, const auto& problem_of) {
     if (const std::string problem = problem_of(path); !problem.empty()) file.FailAt(key, problem);
   };
   if (IsReadable(file, {"control_text"}, run.control_text, diagnostics))
     check({"control_text"}, run.control_text, ControlTextProblem);
-  if (state == RunState::kBegins && !run.init_from.run.empty())
+  if (state == RunAge::kBegins && !run.init_from.run.empty())
     check({"init_from", "run"}, run.init_from.run, RunDirectoryProblem);
 }
 
@@ -158,7 +158,7 @@ Curriculum CheckEdit(const WeightsText& weights, const RunConfig& run, const Mod
 }
 
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry, RunState state, const std::optional<WeightsText>& weights,
+                    const Registry& registry, RunAge state, const std::optional<WeightsText>& weights,
                     Locks locks, const std::vector<std::string>& of_model) {
   Diagnostics diagnostics;
   ConfigFile file(config, diagnostics);
@@ -166,7 +166,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
   CheckedRun checked;
   ReadConfig(file, checked.run);
   // So is one that is repeated: what an older medley let it begin with does not end it.
-  const bool is_known = state == RunState::kBegun || weights;
+  const bool is_known = state == RunAge::kBegun || weights;
   if (!is_known) CheckEffects(file, checked.run);
   if (file.root()) {
     for (auto& [name, settings] : checked.run.tasks) {
@@ -183,9 +183,9 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     const std::optional<Vocabulary> vocabulary = CheckVocabulary(file, checked.run, diagnostics);
     CheckInputFiles(file, checked.run, state, diagnostics);
     // A run that has begun says itself what its adapters are, but where its first config is given again.
-    if (state == RunState::kBegins || !IsWhole(checked.run.lora)) TakePretrainedLora(file, checked.run.lora);
+    if (state == RunAge::kBegins || !IsWhole(checked.run.lora)) TakePretrainedLora(file, checked.run.lora);
     CheckDraws(file, checked.run);
-    if (state == RunState::kBegins) CheckChats(file, checked.run);
+    if (state == RunAge::kBegins) CheckChats(file, checked.run);
 
     if (IsReadable(file, {"model"}, checked.run.model, diagnostics)) {
       ConfigFile described(checked.run.model, diagnostics);
@@ -197,7 +197,7 @@ CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::
     if (model != nullptr && diagnostics.empty()) CheckLoraFits(file, checked.run.lora, *checked.model);
     if (model != nullptr && vocabulary && diagnostics.empty() && !is_known)
       CheckLoraTokens(file, checked.run.lora, RowsOfTable(*checked.model, *vocabulary));
-    if (model != nullptr && diagnostics.empty() && state == RunState::kBegins)
+    if (model != nullptr && diagnostics.empty() && state == RunAge::kBegins)
       checked.token_table = CheckPretrained(file, checked.run, *checked.model, vocabulary);
     if (IsReadable(file, {"weights"}, checked.run.weights, diagnostics)) {
       ConfigFile file_now = weights ? ConfigFile(weights->file, weights->text, diagnostics)

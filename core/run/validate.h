@@ -19,7 +19,7 @@
 namespace medley {
 
 // kBegun: it has weights, so where it took the first ones from no longer matters.
-enum class RunState { kBegins, kBegun };
+enum class RunAge { kBegins, kBegun };
 // kIgnore: of who makes a new lock.
 enum class Locks { kHold, kIgnore };
 
@@ -45,7 +45,7 @@ struct WeightsText {
 // that has begun, instead of what is in the weights file now: where this one begins, it repeats that one.
 // `of_model`: overrides of the model's config.
 CheckedRun CheckRun(const std::filesystem::path& config, const std::vector<std::string>& overrides,
-                    const Registry& registry, RunState state = RunState::kBegins,
+                    const Registry& registry, RunAge state = RunAge::kBegins,
                     const std::optional<WeightsText>& weights = std::nullopt, Locks locks = Locks::kHold,
                     const std::vector<std::string>& of_model = {});
 // Another weights file for a run that goes on, checked as CheckRun does; `whose`: kBegunRun of one that the

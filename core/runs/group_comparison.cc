@@ -10,9 +10,9 @@
 #include <medley/base/error.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
+#include <medley/config/config_values.h>
 #include <medley/report/student.h>
 #include <medley/report/table.h>
-#include <medley/run/config_change.h>
 
 namespace medley {
 namespace {

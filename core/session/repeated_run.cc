@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
 #include <medley/base/line_reader.h>
+#include <medley/config/config_values.h>
 #include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>

@@ -39,7 +39,7 @@ RunInputs InputsOf(const BeginRequest& request, const RepeatedRun* repeated) {
     overrides.push_back("weights=" + weights->file.string());
     overrides = WithEarlierDefaults(repeated->starts().front().config, overrides);
   }
-  RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunState::kBegins, weights);
+  RunInputs inputs = CheckInputs(request.config, overrides, request.plugins, RunAge::kBegins, weights);
   for (const auto& folder :
        {inputs.checked.model->config.pretrained(), inputs.checked.model->config.pretrained_tower()})
     PublishedFiles{.folder = folder}.RequireWeights();

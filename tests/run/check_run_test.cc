@@ -401,7 +401,7 @@ TEST(CheckRun, AdaptersMustFitTheModelsLanguage) {
 
 TEST(CheckRun, AFrozenGroupOfARunThatBeginsHasNoSettingsOfTraining) {
   const Workspace work;
-  const auto mistakes = [&](const std::string& group, RunState state = RunState::kBegins) {
+  const auto mistakes = [&](const std::string& group, RunAge state = RunAge::kBegins) {
     const auto file = work.WriteRun("\"optimizer\": {\"groups\": [{\"match\": \"a\"" + group + "}]}");
     return MistakesOf([&] { CheckRun(file, {}, Tasks(), state); });
   };
@@ -412,7 +412,7 @@ TEST(CheckRun, AFrozenGroupOfARunThatBeginsHasNoSettingsOfTraining) {
       Has(mistakes(", \"frozen\": true, \"weight_decay\": 0"), "optimizer.groups.0.weight_decay: acts on"));
   EXPECT_EQ(mistakes(", \"learning_rate_scale\": 0.5, \"weight_decay\": 0"), "");
   EXPECT_EQ(mistakes(", \"frozen\": true"), "");
-  EXPECT_EQ(mistakes(", \"frozen\": true, \"weight_decay\": 0", RunState::kBegun), "")
+  EXPECT_EQ(mistakes(", \"frozen\": true, \"weight_decay\": 0", RunAge::kBegun), "")
       << "of an older medley";
 }
 
@@ -427,7 +427,7 @@ TEST(CheckRun, AnEditThatTheRunHadTakenIsTakenAgain) {
   };
   EXPECT_TRUE(Has(mistakes(WeightsOf::kUser), "the order \"urn\" draws steps"));
   EXPECT_EQ(mistakes(WeightsOf::kBegunRun), "");
-  const auto repeat = [&] { CheckRun(work.WriteRun(), {}, Tasks(), RunState::kBegins, urn); };
+  const auto repeat = [&] { CheckRun(work.WriteRun(), {}, Tasks(), RunAge::kBegins, urn); };
   EXPECT_EQ(MistakesOf(repeat), "") << "a replay begins with the weights of a run that had begun";
 }
 
@@ -443,7 +443,7 @@ TEST(CheckRun, ARampOfTheFirstStageIsForARunThatGoesOn) {
   work.Write("weights.json", ramp);
   EXPECT_TRUE(Has(MistakesOf([&] { CheckRun(file, {}, Tasks()); }),
                   "weights.json:1:46: ramp: the first stage has none"));
-  EXPECT_EQ(MistakesOf([&] { CheckRun(file, {}, Tasks(), RunState::kBegun); }), "");
+  EXPECT_EQ(MistakesOf([&] { CheckRun(file, {}, Tasks(), RunAge::kBegun); }), "");
 }
 
 // The saved config holds what they are; the folder may be gone by then.
@@ -451,7 +451,7 @@ TEST(CheckRun, AdaptersOfABegunRunNeedNoFolder) {
   const Workspace work;
   const auto file =
       work.WriteRun(R"("lora": {"pretrained": "gone", "rank": 4, "alpha": 12, "targets": ["q_proj"]})");
-  EXPECT_EQ(CheckRun(file, {}, Tasks(), RunState::kBegun).run.lora.rank, 4);
+  EXPECT_EQ(CheckRun(file, {}, Tasks(), RunAge::kBegun).run.lora.rank, 4);
 }
 
 TEST(CheckRun, ASettingAmongTheOptionsIsNamedWhereItBelongs) {

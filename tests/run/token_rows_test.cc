@@ -175,7 +175,7 @@ class PretrainedRunCheck : public TokenRowsTest {
                                            {"vocab_size", rows}}
                                           .dump());
   }
-  std::string Mistakes(const std::vector<std::string>& overrides = {}, RunState state = RunState::kBegins,
+  std::string Mistakes(const std::vector<std::string>& overrides = {}, RunAge state = RunAge::kBegins,
                        const std::string& more = "") const {
     const fs::path run = work_.WriteRun(more);
     static const Registry registry = Registry::Scan({.paths = {MEDLEY_CONFIG_FIXTURES},
@@ -200,7 +200,7 @@ TEST_F(PretrainedRunCheck, ATokenizerThatIsNotTheFoldersIsRefusedBeforeAnythingI
   const std::string grown = Mistakes({OwnTokenizer(), "allow_new_rows=75"});
   EXPECT_TRUE(Has(grown, "has 200 rows, none for 76 tokens")) << grown;
   EXPECT_EQ(Mistakes({OwnTokenizer(), "allow_new_rows=76"}), "");
-  EXPECT_EQ(Mistakes({}, RunState::kBegun), "") << "it has weights of its own";
+  EXPECT_EQ(Mistakes({}, RunAge::kBegun), "") << "it has weights of its own";
 }
 
 TEST_F(PretrainedRunCheck, AVocabularyThatNothingTellsOfNeedsAWord) {
@@ -215,7 +215,7 @@ TEST_F(PretrainedRunCheck, AVocabularyThatNothingTellsOfNeedsAWord) {
     allowed.emplace_back("allow_unknown_vocabulary=true");
     EXPECT_EQ(Mistakes(allowed), "");
     EXPECT_TRUE(Has(words_, "nothing was compared")) << words_;
-    EXPECT_EQ(Mistakes(overrides, RunState::kBegun), "") << "as it began before";
+    EXPECT_EQ(Mistakes(overrides, RunAge::kBegun), "") << "as it began before";
   }
   WriteConfig(200);  // rows that are too few are another matter
   const std::string both = Mistakes({elsewhere, "allow_unknown_vocabulary=true"});
@@ -232,7 +232,7 @@ TEST_F(PretrainedRunCheck, AddedTokensThatAreCountedOtherwiseElsewhereAreRefused
       Has(text, "tokenizer.json: the added token \"<|vision_end|>\" has the id 275 in the file and 271") &&
       Has(text, "sort the list by id"))
       << text;
-  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunState::kBegun), "");
+  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunAge::kBegun), "");
 }
 
 TEST_F(PretrainedRunCheck, AnAdapterInTheFolderIsRefusedUnlessItIsAskedFor) {
@@ -240,8 +240,8 @@ TEST_F(PretrainedRunCheck, AnAdapterInTheFolderIsRefusedUnlessItIsAskedFor) {
               R"({"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]})");
   const std::string refused = Mistakes({OwnTokenizer()});
   EXPECT_TRUE(Has(refused, "run.json:2:12: model: ") && Has(refused, "has adapter_config.json")) << refused;
-  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunState::kBegins, R"("lora": {"pretrained": "folder"})"), "");
-  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunState::kBegun), "");
+  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunAge::kBegins, R"("lora": {"pretrained": "folder"})"), "");
+  EXPECT_EQ(Mistakes({OwnTokenizer()}, RunAge::kBegun), "");
 }
 
 TEST_F(PretrainedRunCheck, AllowingRowsOfNoFolderIsAMistake) {

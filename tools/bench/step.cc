@@ -160,7 +160,7 @@ void Serve(const std::string& from, const std::string& name, const fs::path& fol
   const bool is_checkpoint = fs::exists(given / kManifestFile);
   const fs::path directory = is_checkpoint ? given.parent_path() : given;
   const auto run =
-      BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, RunState::kBegun), Purpose::kTrain);
+      BuildRun(CheckInputs(NewestConfig(directory), overrides, {}, RunAge::kBegun), Purpose::kTrain);
   const fs::path checkpoint = LoadNewest(given, directory, *run);
 
   const Form form = run->forms.Own(name);

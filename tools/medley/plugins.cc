@@ -95,7 +95,7 @@ std::vector<fs::path> ConfirmOf(const fs::path& config, const NamedPlugins& plug
 
 Named ReadConfig(const fs::path& config, const NamedPlugins& plugins) {
   Named named{ScanFor(config, {}, ConfirmOf(config, plugins)), {}};
-  named.checked = CheckRun(config, {}, named.registry, RunState::kBegins, std::nullopt, Locks::kIgnore);
+  named.checked = CheckRun(config, {}, named.registry, RunAge::kBegins, std::nullopt, Locks::kIgnore);
   return named;
 }
 

@@ -51,7 +51,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 TextsRun ReadRun(const fs::path& config, const Registry& registry) {
   const fs::path vocabulary = ConfigDirectory() / "tokenizers" / "small.model";
   const CheckedRun checked =
-      CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunState::kBegun);
+      CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunAge::kBegun);
   TextsRun run;
   if (!checked.run.control_text.empty()) run.control_text = ReadControlText(checked.run.control_text);
   run.forms = FormTable(checked.run);

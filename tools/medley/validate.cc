@@ -122,7 +122,7 @@ void ValidateRun(const ValidateArguments& arguments) {
   const std::string counted =
       PublishedFilesOf(arguments.config, files, registry).CountBySmallModel(overrides);
   if (!counted.empty()) std::cerr << counted << '\n';
-  const CheckedRun checked = CheckRun(arguments.config, overrides, registry, RunState::kBegins, std::nullopt,
+  const CheckedRun checked = CheckRun(arguments.config, overrides, registry, RunAge::kBegins, std::nullopt,
                                       Locks::kHold, files.of_model());
   CheckDataFiles(checked.run, checked.curriculum, registry);
   MakeTasksOfFiles(arguments, overrides, checked, registry);

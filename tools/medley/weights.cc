@@ -141,7 +141,7 @@ void CheckDiff(const fs::path& directory, const Curriculum& before, const std::s
   const fs::path file = fs::absolute(directory) / kRunWeights, config = NewestConfig(directory);
   RunFiles files(config, {"weights=" + file.string()});
   const Registry registry = ScanPlugins(config, {}, files).registry;
-  const CheckedRun run = CheckRun(config, files.overrides(), registry, RunState::kBegun,
+  const CheckedRun run = CheckRun(config, files.overrides(), registry, RunAge::kBegun,
                                   WeightsText{file, then}, Locks::kHold, files.of_model());
   CheckEdit({file, ReadFile(file, kLargestWeightsFile)}, run.run, run.model->info, registry, WeightsOf::kUser,
             [&](ConfigFile& edited, const Curriculum& next) { CheckWhatStays(edited, before, next, place); });
