@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include <medley/base/printable.h>
@@ -122,21 +123,31 @@ std::string DifferencesWords(const GroupComparison& comparison) {
   return "\ndifferences; better or worse: beyond noise\n" + InBlocks({names}, columns);
 }
 
+// By the mean loss, and how many tasks differ; of the first group nothing does.
+Column VerdictCells(const ComparedGroup& group, const GroupCell& mean_loss, bool is_first) {
+  if (is_first) return Column(5);
+  const bool has_verdict = mean_loss.difference && mean_loss.difference->verdict;
+  Column cells = {DifferenceText(mean_loss),
+                  has_verdict ? EnumName(*mean_loss.difference->verdict) : std::string("-")};
+  const bool is_judged = group.better + group.worse + group.alike > 0;
+  for (const std::size_t tasks : {group.better, group.worse, group.alike})
+    cells.push_back(is_judged ? std::to_string(tasks) : "-");
+  return cells;
+}
+
 std::string GroupsTable(const GroupComparison& comparison) {
-  Table table({"", "seeds", "mean loss", "less A's", "verdict", "tasks better", "worse", "no difference"});
+  const bool is_one = comparison.groups.size() < 2;
+  Column header = {"", "seeds", "mean loss"};
+  if (!is_one) header.insert(header.end(), {"less A's", "verdict", "tasks better", "worse", "no difference"});
+  Table table(header);
   for (std::size_t i = 0; i < comparison.groups.size(); ++i) {
     const ComparedGroup& group = comparison.groups[i];
-    const GroupCell& cell = comparison.mean_loss.cells[i];
-    const bool is_judged = group.better + group.worse + group.alike > 0;
-    const auto count = [&](std::size_t tasks) { return is_judged ? std::to_string(tasks) : "-"; };
-    const bool has_verdict = cell.difference && cell.difference->verdict;
-    table.Add({group.label, std::to_string(group.seeds.size()), FormatAround(cell.mean),
-               i == 0 ? "" : DifferenceText(cell),
-               has_verdict ? EnumName(*cell.difference->verdict)
-               : i == 0    ? ""
-                           : "-",
-               i == 0 ? "" : count(group.better), i == 0 ? "" : count(group.worse),
-               i == 0 ? "" : count(group.alike)});
+    const GroupCell& mean_loss = comparison.mean_loss.cells[i];
+    Column cells = {group.label, std::to_string(group.seeds.size()), FormatAround(mean_loss.mean)};
+    if (!is_one) {
+      for (std::string& cell : VerdictCells(group, mean_loss, i == 0)) cells.push_back(std::move(cell));
+    }
+    table.Add(std::move(cells));
   }
   return table.ToText();
 }
