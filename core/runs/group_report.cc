@@ -79,10 +79,14 @@ std::string DifferenceText(const GroupCell& cell) {
   return (found.value > 0 ? "+" : "") + FormatAround(found);
 }
 
-// What is clear of noise stands out.
-std::string VerdictText(const GroupCell& cell) {
-  if (!cell.difference || !cell.difference->verdict) return "";
-  return *cell.difference->verdict == ScoreVerdict::kNoDifference ? "" : EnumName(*cell.difference->verdict);
+// With the verdict behind it where the difference is clear of noise, in a column of its own.
+std::string JudgedText(const GroupCell& cell) {
+  constexpr std::size_t kWidest = 6;  // "better"
+  std::string verdict;
+  if (cell.difference && cell.difference->verdict && *cell.difference->verdict != ScoreVerdict::kNoDifference)
+    verdict = EnumName(*cell.difference->verdict);
+  verdict.resize(kWidest, ' ');
+  return DifferenceText(cell) + " " + verdict;
 }
 
 std::vector<const GroupRow*> RowsOf(const GroupComparison& comparison) {
@@ -113,22 +117,15 @@ std::string DifferencesWords(const GroupComparison& comparison) {
   for (const GroupRow* row : RowsOf(comparison)) names.push_back(row->name);
   for (std::size_t i = 1; i < comparison.groups.size(); ++i) {
     Column& column = columns.emplace_back(Column{comparison.groups[i].label + " - A"});
-    for (const GroupRow* row : RowsOf(comparison)) {
-      const std::string verdict = VerdictText(row->cells[i]);
-      column.push_back(
-          DifferenceText(row->cells[i]) +
-          (verdict.empty() ? std::string(7, ' ') : " " + verdict + std::string(6 - verdict.size(), ' ')));
-    }
+    for (const GroupRow* row : RowsOf(comparison)) column.push_back(JudgedText(row->cells[i]));
   }
   return "\ndifferences; better or worse: beyond noise\n" + InBlocks({names}, columns);
 }
 
 // By the mean loss, and how many tasks differ; of the first group nothing does.
 Column VerdictCells(const ComparedGroup& group, const GroupCell& mean_loss, bool is_first) {
-  if (is_first) return Column(5);
-  const bool has_verdict = mean_loss.difference && mean_loss.difference->verdict;
-  Column cells = {DifferenceText(mean_loss),
-                  has_verdict ? EnumName(*mean_loss.difference->verdict) : std::string("-")};
+  if (is_first) return Column(4);
+  Column cells = {JudgedText(mean_loss)};
   const bool is_judged = group.better + group.worse + group.alike > 0;
   for (const std::size_t tasks : {group.better, group.worse, group.alike})
     cells.push_back(is_judged ? std::to_string(tasks) : "-");
@@ -138,7 +135,7 @@ Column VerdictCells(const ComparedGroup& group, const GroupCell& mean_loss, bool
 std::string GroupsTable(const GroupComparison& comparison) {
   const bool is_one = comparison.groups.size() < 2;
   Column header = {"", "seeds", "mean loss"};
-  if (!is_one) header.insert(header.end(), {"less A's", "verdict", "tasks better", "worse", "no difference"});
+  if (!is_one) header.insert(header.end(), {"less A's", "tasks better", "worse", "no difference"});
   Table table(header);
   for (std::size_t i = 0; i < comparison.groups.size(); ++i) {
     const ComparedGroup& group = comparison.groups[i];
