@@ -203,7 +203,7 @@ class Watch(unittest.TestCase):
     def test_of_a_run_that_has_no_config_yet_it_waits_and_of_others_it_shows_a_line_each(self):
         with held(self.run_):
             terminal = self.terminal(self.run_)
-            terminal.until(rb"begins: it has no config yet")
+            terminal.until(rb"run has no config yet: training on here")
             write_run(self.run_)
             terminal.until(rb"run has done 3 of 9 steps")
             end(self.folder / "other")

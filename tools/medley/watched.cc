@@ -24,6 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSweepFile = "sweep.json";
+
 // Changes with what lies in the folder.
 std::string LooksOf(const fs::path& folder) {
   std::string looks;
@@ -46,15 +48,15 @@ class WatchedRun final : public Watched {
     std::string looks = state_.Words() + "\n" + LooksOf(run_);
     for (const fs::path& other : DirectoriesOfOthers(run_)) looks += LooksOf(other);
     if (looks == looks_) return false;
-    looks_ = std::move(looks);
-    if (report_ || IsRun(run_)) report_.emplace(run_);
+    if (report_ || IsRun(run_)) report_ = ReportOfRun(run_);
+    looks_ = std::move(looks);  // not of what cannot be read: the next look tries again
     return true;
   }
   std::string Words() const override {
     return report_ ? DisplayPath(run_) + ", " + state_.Words() + "\n\n" + report_->Words() : Progress();
   }
   std::string Progress() const override {
-    return report_ ? report_->Progress() : DisplayPath(run_) + " begins: it has no config yet\n";
+    return report_ ? report_->Progress() : DisplayPath(run_) + " has no config yet: " + state_.Words() + "\n";
   }
   std::string Json() const override { return report_ ? JsonText(report_->Json()) + "\n" : ""; }
   bool GoesOn() const override { return state_.status == RunStatus::kTraining; }
@@ -72,6 +74,8 @@ class WatchedRuns final : public Watched {
   explicit WatchedRuns(fs::path directory) : directory_(std::move(directory)) {}
 
   bool Look() override {
+    is_held_ =
+        StateOf(directory_).status == RunStatus::kTraining;  // by a sweep, which starts one after another
     RunList list = ListRuns(RunsBelow({directory_}), {.directories = {directory_}});
     std::string looks;
     counts_.clear();
@@ -91,7 +95,7 @@ class WatchedRuns final : public Watched {
     return words + Leading() + "\n";
   }
   std::string Json() const override { return JsonText(RunsJson(list_)) + "\n"; }
-  bool GoesOn() const override { return counts_.contains(RunStatus::kTraining); }
+  bool GoesOn() const override { return is_held_ || counts_.contains(RunStatus::kTraining); }
   bool MayBeginAgain() const override { return true; }
 
  private:
@@ -107,6 +111,7 @@ class WatchedRuns final : public Watched {
   }
 
   fs::path directory_;
+  bool is_held_ = false;
   std::string looks_;
   RunList list_;
   std::map<RunStatus, std::size_t> counts_;
@@ -117,9 +122,11 @@ class WatchedRuns final : public Watched {
 std::unique_ptr<Watched> Watch(const fs::path& directory) {
   if (const std::string problem = DirectoryProblem(directory); !problem.empty())
     throw InputError(problem + "; a run's directory, or one with runs below it, is expected");
-  if (IsRun(directory) || StateOf(directory).status == RunStatus::kTraining)
-    return std::make_unique<WatchedRun>(directory);
-  if (FindRuns({directory}).empty())
+  const bool is_held = StateOf(directory).status == RunStatus::kTraining;
+  std::error_code ignored;
+  const bool is_sweep = !IsRun(directory) && fs::exists(directory / kSweepFile, ignored);
+  if (IsRun(directory) || (is_held && !is_sweep)) return std::make_unique<WatchedRun>(directory);
+  if (!is_held && FindRuns({directory}).empty())
     throw InputError(DisplayPath(directory) + " is no run, and none lies below it");
   return std::make_unique<WatchedRuns>(directory);
 }
