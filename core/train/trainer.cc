@@ -175,18 +175,15 @@ void Trainer::SayEnd() {
   if (!run_.kernel_words.empty()) console_.Warn(run_.kernel_words);
 }
 
-// Where this was not just as far as it was asked to go.
+std::string Trainer::WhyOver() const {
+  if (stages_.over()) return "its last stage is over";
+  if (step_ >= run_.config.steps) return "all its steps are done";
+  return step_ >= hours_.decay().end() || hours_.over() ? "its hours are over" : "";
+}
+
 void Trainer::NoteEnd() {
-  std::string why;
-  if (stages_.over()) {
-    why = "its last stage is over";
-  } else if (step_ >= run_.config.steps) {
-    why = "all its steps are done";
-  } else if (step_ >= hours_.decay().end() || hours_.over()) {
-    why = "its hours are over";
-  } else {
-    return;
-  }
+  const std::string why = WhyOver();
+  if (why.empty()) return;
   try {
     RecordEnd(start_.directory, step_, why);
   } catch (const Error& error) {
@@ -393,6 +390,7 @@ bool Trainer::GoOnInStages() {
   memory_.SizesChange();
   if (predictor_) predictor_->Settle(step_, "another stage begins");
   evaluation_.Forget();
+  if (!stages_.over()) sinks_.Take(StageStart{.step = step_, .name = stages_.now().name});
   return keep;
 }
 

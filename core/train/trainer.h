@@ -49,6 +49,9 @@ class Trainer : public ResumedTraining {
   // An edit of the weights, between two steps: see WeightEdits::Take.
   void Edit(const std::string& text);
 
+  // Why the run is over, in words; "" where this is just as far as it was asked to go.
+  std::string WhyOver() const;
+
   std::int64_t step() const { return step_; }  // steps done
   const Evaluation& evaluation() const { return evaluation_; }
   const std::map<std::string, std::string>& dropped() const { return stages_.dropped(); }
