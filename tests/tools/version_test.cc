@@ -123,6 +123,13 @@ TEST(Command, EveryVerbThatRunsAConfigsPluginsAsksForThem) {
   }
 }
 
+TEST(Command, OnlyVerbsThatTrainMayRunAConfigsOnEvent) {
+  for (const std::string verb : {"train", "resume", "plan", "eval", "validate", "estimate"}) {
+    const bool has = Shell(Medley() + verb + " --help").out.find("--allow-on-event") != std::string::npos;
+    EXPECT_EQ(has, verb == "train" || verb == "resume") << verb;
+  }
+}
+
 TEST(Places, TheConfigsComeAlong) {
   EXPECT_TRUE(std::filesystem::exists(ConfigDirectory() / "runs" / "quickstart.json"));
 }
