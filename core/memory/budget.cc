@@ -51,7 +51,7 @@ std::string Budget::Words() const {
 
 std::int64_t KeptBack(std::int64_t free, std::int64_t total, at::Device device) {
   constexpr std::int64_t kLeast = std::int64_t{1} << 30;
-  if (device.is_cpu()) return std::min(free / 8, std::max(kLeast, total / 16));
+  if (device.is_cpu()) return KeptBackOnHost(free, total);
   return std::min(free, std::max(kLeast, total / 100));
 }
 

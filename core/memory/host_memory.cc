@@ -112,4 +112,9 @@ HostMemory ReadHostMemory(const fs::path& root) {
   return memory;
 }
 
+std::int64_t KeptBackOnHost(std::int64_t free, std::int64_t total) {
+  constexpr std::int64_t kLeast = std::int64_t{1} << 30;
+  return std::min(free / 8, std::max(kLeast, total / 16));
+}
+
 }  // namespace medley

@@ -17,4 +17,8 @@ struct HostMemory {
 // has.
 HostMemory ReadHostMemory(const std::filesystem::path& root = "/");
 
+// Of what is free, the bytes that stay free where nobody named a budget: what a program has beside tensors,
+// and gaps between blocks.
+std::int64_t KeptBackOnHost(std::int64_t free, std::int64_t total);
+
 }  // namespace medley
