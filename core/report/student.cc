@@ -11,11 +11,11 @@
 namespace medley {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 struct Moments {
-  double mean = kNaN;
-  double variance_of_mean = kNaN;
+  double mean = kUndefined;
+  double variance_of_mean = kUndefined;
   double degrees = 0;
 };
 
@@ -38,7 +38,7 @@ double LargestOf(const std::vector<double>& values) {
 // `scale`: of the values whose rounding may be all the spread that there is.
 Interval Around(double mean, double error, double degrees, double confidence, double scale) {
   constexpr double kRounding = 1e-12;
-  if (!(error > kRounding * scale)) return {mean, kNaN, kNaN};
+  if (!(error > kRounding * scale)) return {mean, kUndefined, kUndefined};
   const double half = StudentQuantile(degrees, confidence) * error;
   return {mean, mean - half, mean + half};
 }
