@@ -239,6 +239,7 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/curriculum/weight_log.cc", "core/plan/receipt_book.cc", "core/plan/run_planner.cc",
       "core/report/console.cc", "core/report/event_file.h", "core/report/log_repair.cc",
       "core/report/metrics.cc", "core/report/metrics.h", "core/run/run_references.cc",
+      "core/runs/sweep_record.cc",  // of a sweep's
       "core/session/repeated_run.cc", "core/session/session.cc", "core/session/session_begin.cc",
       "core/train/admission.cc", "core/train/profile_sink.cc", "core/train/resumed_weights.cc",
       "core/train/weight_edits.cc",
@@ -249,7 +250,7 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/data/record_index.cc", "core/plugin/confirmed_lines.cc",
       // A directory of the process; /dev/null; and what torchrun names in the environment.
       "tools/medley/scratch.cc", "tools/medley/task_inputs.cc", "tools/medley/join.cc",
-      "tools/medley/process.cc",
+      "tools/medley/process.cc", "tools/medley/sweep_jobs.cc",
       // Data for the tests of a plugin with a project of its own.
       "plugins/signs/pose/clip_csv.cc", "plugins/volumes/data/conversation_file.cc"};
   std::set<std::string> writing;

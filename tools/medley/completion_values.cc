@@ -135,8 +135,9 @@ Words GpuNames() {
 
 std::string_view CompletedKind(std::string_view name) {
   static const std::map<std::string_view, std::string_view> kKinds = {
-      {"TASK", "task"},    {"--task", "task"}, {"KIND", "model"}, {"DIR", "run"},      {"--against", "run"},
-      {"--replay", "run"}, {"--gpu", "gpu"},   {"--gpus", "gpu"}, {"KEY=VALUE", "key"}};
+      {"TASK", "task"},     {"--task", "task"},   {"KIND", "model"}, {"DIR", "run"},
+      {"--against", "run"}, {"--replay", "run"},  {"--gpu", "gpu"},  {"--gpus", "gpu"},
+      {"KEY=VALUE", "key"}, {"KEY=VALUES", "key"}};
   const auto found = kKinds.find(name);
   return found == kKinds.end() ? "file" : found->second;
 }

@@ -1,12 +1,10 @@
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +23,7 @@
 #include <medley/cluster/line.h>
 
 #include "tools/medley/arguments.h"
+#include "tools/medley/processes.h"
 #include "tools/medley/scratch.h"
 #include "tools/medley/verbs.h"
 
@@ -35,12 +34,9 @@ namespace fs = std::filesystem;
 
 // Seconds that processes have to end by themselves once one of them failed, and then once they were asked to.
 constexpr double kGrace = 5, kLastGrace = 5;
-constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-struct Process {
-  pid_t pid = -1;
-  std::optional<int> status;  // of waitpid, once it ended
-  bool killed = false;        // by the launcher, as it did not end
+struct Process : StartedProcess {
+  bool killed = false;  // by the launcher, as it did not end
   fs::path error_file;
 
   bool EndedWith(ExitCode code) const {
@@ -64,31 +60,10 @@ std::int64_t FreePort() {
   return PortOf(listening);
 }
 
-// Runs in the child, and never returns.
-[[noreturn]] void Become(const std::vector<std::string>& command, const sigset_t& signals) {
-  ::setpgid(0, 0);  // a terminal's Ctrl-C goes to the launcher alone, which hands it on
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  ::sigprocmask(SIG_SETMASK, &signals, nullptr);
-  std::vector<char*> argv;
-  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  if (command.front() == "medley") ::execv("/proc/self/exe", argv.data());
-  ::execvp(argv.front(), argv.data());
-  std::fprintf(stderr, "medley launch: %s cannot be started: %s\n", Printable(command.front()).c_str(),
-               std::strerror(errno));
-  ::_exit(static_cast<int>(ExitCode::kBadInput));
-}
-
 class Processes {
  public:
   Processes(std::vector<std::string> command, std::int64_t count, std::int64_t port, const fs::path& scratch)
       : command_(std::move(command)) {
-    sigset_t watched;
-    ::sigemptyset(&watched);
-    ::sigaddset(&watched, SIGCHLD);
-    for (const int signal : kForwarded) ::sigaddset(&watched, signal);
-    ::sigprocmask(SIG_BLOCK, &watched, &before_);
-    watched_ = watched;
     const std::string launch = std::to_string(::getpid()) + "." + std::to_string(port);
     for (std::int64_t rank = 0; rank < count; ++rank) Start(rank, count, port, launch, scratch);
   }
@@ -100,12 +75,11 @@ class Processes {
     double deadline = 0;
     int next = SIGTERM;
     while (std::any_of(list_.begin(), list_.end(), [](const Process& p) { return !p.status; })) {
-      constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
-      siginfo_t info;
-      const int signal = ::sigtimedwait(&watched_, &info, &kSlice);
+      constexpr std::chrono::milliseconds kSlice{200};
+      const int signal = signals_.Wait(kSlice);
       if (signal > 0 && signal != SIGCHLD) Signal(signal);
       for (std::size_t rank = 0; rank < list_.size(); ++rank) {
-        if (!Reap(list_[rank])) continue;
+        if (!list_[rank].Reap()) continue;
         if (!list_[rank].Failed()) continue;
         if (!blamed) deadline = SteadySeconds() + kGrace;
         if (!blamed || (list_[*blamed].LostAPeer() && !list_[rank].LostAPeer())) blamed = rank;
@@ -127,9 +101,7 @@ class Processes {
              const fs::path& scratch) {
     Process process;
     process.error_file = scratch / ("rank-" + std::to_string(rank) + ".json");
-    process.pid = ::fork();
-    if (process.pid < 0) throw Error(std::string("a process cannot be started: ") + std::strerror(errno));
-    if (process.pid == 0) {
+    static_cast<StartedProcess&>(process) = StartProcess(command_, signals_, [&] {
       const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
       set("RANK", std::to_string(rank));
       set("LOCAL_RANK", std::to_string(rank));
@@ -139,28 +111,17 @@ class Processes {
       set("MASTER_PORT", std::to_string(port));
       set("MEDLEY_LAUNCH", launch);
       set("TORCHELASTIC_ERROR_FILE", process.error_file.string());
-      Become(command_, before_);
-    }
-    ::setpgid(process.pid, process.pid);  // whoever of both is first
+    });
     list_.push_back(std::move(process));
   }
 
   void Signal(int signal) const {
-    for (const Process& process : list_) {
-      if (!process.status) ::kill(-process.pid, signal);  // with what it started
-    }
-  }
-
-  static bool Reap(Process& process) {
-    int status = 0;
-    if (process.status || ::waitpid(process.pid, &status, WNOHANG) != process.pid) return false;
-    process.status = status;
-    return true;
+    for (const Process& process : list_) process.Signal(signal);
   }
 
   std::vector<std::string> command_;
   std::vector<Process> list_;
-  sigset_t watched_{}, before_{};
+  HeldSignals signals_;
 };
 
 // What the process itself said: its "message", or the command that goes on, "next".

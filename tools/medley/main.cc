@@ -62,6 +62,8 @@ constexpr std::array kHelp = {
          "train a model; a run is a directory"},
     Help{"resume", "DIR [--steps N] [KEY=VALUE ...]", "go on with a run that was stopped"},
     Help{"launch", "-n N -- medley VERB ...", "train one run with several processes of this machine"},
+    Help{"sweep", "CONFIG --out DIR [--seeds N] [--jobs N] KEY=V1,V2 ...",
+         "train a run for each value and seed, several at a time, and compare them"},
     Help{"plan", "CONFIG [--budget B] [--out DIR] [--profile FILE] [--json] [KEY=VALUE ...]",
          "measure what every task takes, and fit it into the budget"},
     Help{"report", "DIR [--against DIR] [--html FILE | --json]",

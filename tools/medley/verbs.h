@@ -20,6 +20,7 @@ int RunModels(int argc, char** argv);
 int RunNew(int argc, char** argv);
 int RunPlugins(int argc, char** argv);
 int RunReport(int argc, char** argv);
+int RunSweep(int argc, char** argv);
 int RunRuns(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
