@@ -1,6 +1,7 @@
 #include <medley/runs/groups.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -12,6 +13,7 @@
 #include <medley/report/log_lines.h>
 #include <medley/runs/run_state.h>
 #include <medley/runs/runs_below.h>
+#include <medley/runs/sweep_record.h>
 
 namespace medley {
 namespace {
@@ -110,6 +112,19 @@ RunGroup ReadGroup(const fs::path& folder) {
   }
   std::ranges::sort(group.runs, {}, &GroupRun::seed);
   return group;
+}
+
+std::vector<RunGroup> ReadGroupsOfSweep(const fs::path& directory) {
+  std::vector<RunGroup> groups;
+  std::error_code ignored;
+  if (!fs::exists(directory / kSweepFile, ignored)) return groups;
+  const std::optional<SweepRecord> sweep = ReadSweep(directory);
+  for (const SweepGroup& group : sweep->groups) {
+    const fs::path folder = directory / group.folder;
+    const bool has_runs = fs::is_directory(folder, ignored) && std::ranges::any_of(FoldersIn(folder), IsRun);
+    groups.push_back(has_runs || IsRun(folder) ? ReadGroup(folder) : RunGroup{.name = NameOf(folder)});
+  }
+  return groups;
 }
 
 }  // namespace medley

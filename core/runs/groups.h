@@ -29,5 +29,7 @@ struct RunGroup {
 // over is left out, and told; a run that was named itself is taken before its end, which is told too. An
 // InputError where the folder is neither a run nor has one in it, or the run that was named cannot be read.
 RunGroup ReadGroup(const std::filesystem::path& folder);
+// The groups of a sweep's directory in its order, also those of which nothing has begun; none of another one.
+std::vector<RunGroup> ReadGroupsOfSweep(const std::filesystem::path& directory);
 
 }  // namespace medley

@@ -13,6 +13,7 @@
 #include <medley/runs/group_report.h>
 #include <medley/runs/groups.h>
 #include <medley/runs/groups_page.h>
+#include <medley/runs/sweep_record.h>
 
 #include "tests/report/scratch_directory.h"
 #include "tests/runs/made_group.h"
@@ -122,6 +123,26 @@ TEST_F(Groups, AWholeSweepIsRefusedWithTheCommandThatCompares) {
   EXPECT_THROW(ReadGroup(scratch_ / "nothing"), InputError);
   fs::create_directories(scratch_ / "empty");
   EXPECT_THROW(ReadGroup(scratch_ / "empty"), InputError);
+}
+
+TEST_F(Groups, OfASweepComeInItsOrderAlsoWhereNothingHasBegun) {
+  Scored(1, .5).WriteIn(group_ / "rate=1/seed-1");
+  Scored(1, .7).WriteIn(group_ / "rate=10/seed-1");
+  EXPECT_TRUE(ReadGroupsOfSweep(group_).empty()) << "no sweep's";
+  WriteSweep(group_, {.command = "medley sweep",
+                      .config = "/run.json",
+                      .keys = {{.key = "rate", .values = {"10", "1", "5"}}},
+                      .seeds = {1},
+                      .groups = {{.values = {"10"}, .folder = "rate=10"},
+                                 {.values = {"1"}, .folder = "rate=1"},
+                                 {.values = {"5"}, .folder = "rate=5"}}});
+  const std::vector<RunGroup> groups = ReadGroupsOfSweep(group_);
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].name, "rate=10");
+  EXPECT_EQ(groups[1].runs.at(0).scores.at("zoom").score.score.value, .5);
+  EXPECT_TRUE(groups[2].runs.empty());
+  const GroupComparison compared = CompareGroups(groups);
+  EXPECT_TRUE(Has(compared.before.at(0), "C: no run of it is left")) << compared.before[0];
 }
 
 std::vector<RunGroup> ManyGroups(int groups, int tasks) {

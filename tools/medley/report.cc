@@ -55,10 +55,18 @@ void WritePage(const OutputFileOption& page, const PageRequest& request) {
   if (follows && !now.is_over) FollowRun(page, request, ends);
 }
 
+// A sweep alone stands for its groups.
+std::vector<RunGroup> GroupsIn(const std::vector<std::filesystem::path>& folders) {
+  std::vector<RunGroup> groups;
+  if (folders.size() == 1) groups = ReadGroupsOfSweep(folders[0]);
+  if (groups.empty())
+    for (const std::filesystem::path& folder : folders) groups.push_back(ReadGroup(folder));
+  return groups;
+}
+
 void PrintGroups(const std::vector<std::filesystem::path>& folders, bool as_json,
                  const OutputFileOption& page) {
-  std::vector<RunGroup> groups;
-  for (const std::filesystem::path& folder : folders) groups.push_back(ReadGroup(folder));
+  const std::vector<RunGroup> groups = GroupsIn(folders);
   const GroupComparison comparison = CompareGroups(groups);
   if (as_json) {
     std::cout << JsonText(GroupsJson(comparison), 2) << '\n';
@@ -76,14 +84,15 @@ void PrintGroups(const std::vector<std::filesystem::path>& folders, bool as_json
 int RunReport(int argc, char** argv) {
   CLI::App app(
       "Prints how far a run is, its last scores, what its tasks asked for and got, and what they took, "
-      "against what was planned; or makes a page of it. Of a folder of runs that differ in their seeds, as "
-      "of a sweep: means and intervals over the seeds.",
+      "against what was planned; or makes a page of it. Of a folder of runs that differ in their seeds "
+      "means and intervals over the seeds, of a sweep what differs between its groups.",
       "medley report");
   std::filesystem::path directory;
   OutputFileOption page(OutputKind::kPage);
   std::vector<std::filesystem::path> against;
   int live = 0;
-  app.add_option("DIR", directory, "the run's directory, or a folder of runs that differ in their seeds")
+  app.add_option("DIR", directory,
+                 "the run's directory, a folder of runs that differ in their seeds, or a sweep's")
       ->required();
   auto* html =
       page.AddTo(app, "--html",

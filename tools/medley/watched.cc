@@ -16,6 +16,7 @@
 #include <medley/runs/run_list.h>
 #include <medley/runs/run_state.h>
 #include <medley/runs/runs_below.h>
+#include <medley/runs/sweep_record.h>
 
 #include "tools/medley/report_words.h"
 
@@ -23,8 +24,6 @@ namespace medley {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSweepFile = "sweep.json";
 
 // Changes with what lies in the folder.
 std::string LooksOf(const fs::path& folder) {
