@@ -263,5 +263,14 @@ class Watch(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.run_)), names)
 
 
+def all_at_once():
+    """Each in a process, as they mostly wait."""
+    names = unittest.TestLoader().getTestCaseNames(Watch)
+    started = [subprocess.Popen([sys.executable, __file__, MEDLEY, f"Watch.{name}"]) for name in names]
+    return max(one.wait() for one in started)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        sys.exit(all_at_once())
     unittest.main()

@@ -57,7 +57,7 @@ class Follower {
   bool is_over() const { return is_over_; }
   void SayAnew() { text_ = words_(); }
   std::string text() const { return problem_ + text_; }
-  double Pause(double least) const { return std::max(least, kIdle * took_); }
+  double Pause() const { return std::max(kPause, kIdle * took_); }
 
  private:
   Watched& watched_;
@@ -75,7 +75,7 @@ void WatchOnScreen(Watched& watched) {
   const LiveScreen screen;
   screen.Show(follower.text());
   while (!follower.is_over()) {
-    if (screen.Wait(follower.Pause(kPause))) {
+    if (screen.Wait(follower.Pause())) {
       follower.SayAnew();  // as wide as the window is now
     } else if (!follower.Look()) {
       continue;
@@ -84,13 +84,21 @@ void WatchOnScreen(Watched& watched) {
   }
 }
 
-// A line, or a JSON text, where something is new.
+// A JSON text where something is new, or a line, of which not many come.
 void WatchInLines(Watched& watched, bool as_json) {
   Follower follower(watched, [&] { return as_json ? watched.Json() : watched.Progress(); });
-  for (bool is_new = follower.Look();; is_new = follower.Look()) {
-    if (is_new && (as_json || !follower.is_over())) std::cout << follower.text() << std::flush;
-    if (follower.is_over() || !std::cout.good()) return;
-    std::this_thread::sleep_for(std::chrono::duration<double>(follower.Pause(as_json ? kPause : kLinePause)));
+  std::optional<double> said;
+  bool is_new = false;
+  while (std::cout.good()) {
+    is_new = follower.Look() || is_new;
+    const bool is_time = !said || SteadySeconds() >= *said + kLinePause;
+    if (is_new && (as_json || (is_time && !follower.is_over()))) {
+      std::cout << follower.text() << std::flush;
+      said = SteadySeconds();
+      is_new = false;
+    }
+    if (follower.is_over()) return;
+    std::this_thread::sleep_for(std::chrono::duration<double>(follower.Pause()));
   }
 }
 
