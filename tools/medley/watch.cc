@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -36,6 +35,7 @@ class Follower {
   // Whether there is something new to say.
   bool Look() {
     const double before = SteadySeconds();
+    if (before < next_ && !watched_.HasEnded()) return false;
     std::string problem;
     bool is_new = false;
     try {
@@ -48,7 +48,7 @@ class Follower {
     }
     if (std::exchange(problem_, problem) != problem) is_new = true;
     const double now = SteadySeconds();
-    took_ = now - before;
+    next_ = now + kIdle * (now - before);
     if (watched_.GoesOn()) trained_ = now;
     is_over_ =
         !watched_.GoesOn() && (!trained_ || !watched_.MayBeginAgain() || now > *trained_ + kBetweenRuns);
@@ -57,13 +57,12 @@ class Follower {
   bool is_over() const { return is_over_; }
   void SayAnew() { text_ = words_(); }
   std::string text() const { return problem_ + text_; }
-  double Pause() const { return std::max(kPause, kIdle * took_); }
 
  private:
   Watched& watched_;
   std::function<std::string()> words_;
   std::string text_, problem_;
-  double took_ = 0;
+  double next_ = 0;                // before which nothing is read
   std::optional<double> trained_;  // when something did
   bool is_over_ = false;
 };
@@ -75,7 +74,7 @@ void WatchOnScreen(Watched& watched) {
   const LiveScreen screen;
   screen.Show(follower.text());
   while (!follower.is_over()) {
-    if (screen.Wait(follower.Pause())) {
+    if (screen.Wait(kPause)) {
       follower.SayAnew();  // as wide as the window is now
     } else if (!follower.Look()) {
       continue;
@@ -98,7 +97,7 @@ void WatchInLines(Watched& watched, bool as_json) {
       is_new = false;
     }
     if (follower.is_over()) return;
-    std::this_thread::sleep_for(std::chrono::duration<double>(follower.Pause()));
+    std::this_thread::sleep_for(std::chrono::duration<double>(kPause));
   }
 }
 

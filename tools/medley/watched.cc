@@ -59,6 +59,7 @@ class WatchedRun final : public Watched {
   }
   std::string Json() const override { return report_ ? JsonText(report_->Json()) + "\n" : ""; }
   bool GoesOn() const override { return state_.status == RunStatus::kTraining; }
+  bool HasEnded() const override { return StateOf(run_).status != RunStatus::kTraining; }
   bool MayBeginAgain() const override { return false; }
 
  private:
@@ -95,6 +96,7 @@ class WatchedRuns final : public Watched {
   }
   std::string Json() const override { return JsonText(RunsJson(list_)) + "\n"; }
   bool GoesOn() const override { return is_held_ || counts_.contains(RunStatus::kTraining); }
+  bool HasEnded() const override { return false; }
   bool MayBeginAgain() const override { return true; }
 
  private:

@@ -20,6 +20,8 @@ class Watched {
   virtual std::string Json() const = 0;
   // Whether something trained, or was about to, when the last look began.
   virtual bool GoesOn() const = 0;
+  // Whether that is no longer so: without reading what takes long.
+  virtual bool HasEnded() const = 0;
   // Whether another may begin where none does.
   virtual bool MayBeginAgain() const = 0;
 };
