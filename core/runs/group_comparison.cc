@@ -298,6 +298,9 @@ void Comparer::TellHow() {
   const auto say = [&](const std::string& words) { result_.after.push_back(words); };
   if (!few.empty())
     say("Fewer than three seeds (" + JoinFew(few) + "): numbers only, what is noise nobody can tell.");
+  if (std::ranges::all_of(groups_, [](const RunGroup& group) { return group.runs.size() == 1; }) &&
+      groups_.size() > 1)
+    say("Whether two runs differ on these held-out rows: medley eval RUN --against RUN.");
   if (!paired.empty()) {
     say("Paired by seed (" + JoinFew(paired) + "): their configs differ from A's in one thing at most." +
         (left_out.empty() ? "" : " Seeds that only one has do not count: " + JoinFew(left_out) + "."));

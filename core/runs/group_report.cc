@@ -210,11 +210,11 @@ ordered_json GroupsJson(const GroupComparison& comparison) {
                       {"alike", group.alike}});
   }
   for (const GroupRow& row : comparison.tasks) tasks[row.name] = JsonOf(row);
-  return {{"groups", groups},
+  return {{"before", comparison.before},
+          {"groups", groups},
           {"tasks", tasks},
           {"mean_loss", JsonOf(comparison.mean_loss)},
           {"confidence", comparison.confidence},
-          {"before", comparison.before},
           {"after", comparison.after}};
 }
 
