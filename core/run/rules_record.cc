@@ -49,8 +49,8 @@ ScoredRows ScoredRowsOf(const fs::path& run) {
   return {ReadResolved(NewestConfig(run)), RulesIn(ReadRunRecord(run))};
 }
 
-UnlikeRows CompareRows(const ScoredRows& run, const ScoredRows& other) {
-  UnlikeRows unlike;
+RowsApart CompareRows(const ScoredRows& run, const ScoredRows& other) {
+  RowsApart unlike;
   const std::string seed = EvalSeedIn(run.config).dump(), its_seed = EvalSeedIn(other.config).dump();
   if (seed != its_seed) {
     unlike.all = true;

@@ -31,14 +31,14 @@ struct ScoredRows {
 ScoredRows ScoredRowsOf(const std::filesystem::path& run);
 
 // Where scores of two runs are of unlike rows, as far as their records know.
-struct UnlikeRows {
+struct RowsApart {
   bool all = false;                  // in every task
   std::set<std::string> tasks{};     // or in these
   std::vector<std::string> words{};  // of each reason: ": its eval.seed is 1, not 0"
 
   bool In(const std::string& task) const { return all || tasks.contains(task); }
 };
-UnlikeRows CompareRows(const ScoredRows& run, const ScoredRows& other);
+RowsApart CompareRows(const ScoredRows& run, const ScoredRows& other);
 // In a line for each reason; none where they are not.
 std::vector<std::string> UnlikeRowsWords(const std::filesystem::path& run,
                                          const std::filesystem::path& other);

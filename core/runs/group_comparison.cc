@@ -92,7 +92,7 @@ class Comparer {
   const std::vector<RunGroup>& groups_;
   GroupComparison result_;
   std::vector<bool> may_pair_;      // by group, with the first
-  std::vector<UnlikeRows> unlike_;  // likewise
+  std::vector<RowsApart> unlike_;  // likewise
 };
 
 Comparer::Comparer(const std::vector<RunGroup>& groups) : groups_(groups) {
@@ -136,10 +136,10 @@ void Comparer::TellRuns() {
 
 void Comparer::TellRows() {
   for (std::size_t i = 0; i < groups_.size(); ++i) {
-    UnlikeRows& unlike = unlike_.emplace_back();
+    RowsApart& unlike = unlike_.emplace_back();
     for (const GroupRun& run : groups_[i].runs) {
       if (First() == nullptr || &run == First()) continue;
-      const UnlikeRows one = CompareRows(First()->rows, run.rows);
+      const RowsApart one = CompareRows(First()->rows, run.rows);
       if (unlike.words.empty()) {
         for (const std::string& words : one.words)
           result_.before.push_back(Label(i) + " (seed " + std::to_string(run.seed) +
@@ -151,7 +151,7 @@ void Comparer::TellRows() {
     }
   }
   // What A itself has of unlike rows is in all of its differences.
-  for (UnlikeRows& unlike : unlike_) {
+  for (RowsApart& unlike : unlike_) {
     unlike.all = unlike.all || unlike_[0].all;
     unlike.tasks.insert(unlike_[0].tasks.begin(), unlike_[0].tasks.end());
   }
