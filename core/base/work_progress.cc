@@ -2,6 +2,7 @@
 #include <medley/base/work_progress.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <system_error>
 
@@ -11,6 +12,7 @@ namespace medley {
 namespace {
 
 bool g_silent = false;
+std::atomic<std::uint64_t> g_signs = 0;
 
 constexpr double kSilence = 2, kRepaint = 0.2, kPlainLine = 10;  // seconds
 
@@ -25,6 +27,8 @@ WorkProgress::WorkProgress(std::FILE* out, SecondsSource now)
 
 void WorkProgress::Silence() noexcept { g_silent = true; }
 
+std::uint64_t WorkProgress::Signs() noexcept { return g_signs.load(std::memory_order_relaxed); }
+
 WorkProgress::~WorkProgress() { Hide(); }
 
 void WorkProgress::Hide() {
@@ -32,6 +36,7 @@ void WorkProgress::Hide() {
 }
 
 void WorkProgress::Say(const std::string& what, double done, double all) {
+  g_signs.fetch_add(1, std::memory_order_relaxed);
   if (g_silent) return;
   const double now = now_();
   if (now - last_ < (terminal_ ? kRepaint : kPlainLine)) return;

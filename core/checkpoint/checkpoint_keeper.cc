@@ -141,6 +141,7 @@ void CheckpointKeeper::Save(std::int64_t step, const std::optional<MeanEvaluatio
   saved_step_ = step;
   if (!saved) return;  // the first process has it
   console_.Say("saved step " + std::to_string(step));
+  sinks_.Take(SaveRecord{.step = step, .checkpoint = setting_.run / CheckpointName(step)});
   for (const std::string& trouble : saved->trouble)
     console_.Warn("step " + std::to_string(step) + " is saved, but " + trouble);
   if (!saved->proven || rotation == Rotation::kLater) return;

@@ -77,6 +77,14 @@ JsonNode* Step(JsonNode& node, const std::string& key) {
   return &node.members.back().value;
 }
 
+fs::path PathOf(const JsonNode& node) { return node.scalar.get<std::string>(); }
+
+fs::path RealPlace(const fs::path& path) {
+  std::error_code failed;
+  const fs::path real = fs::weakly_canonical(path, failed);
+  return failed ? path.lexically_normal() : real;
+}
+
 // File by file.
 template <typename Entries>
 Entries FromTopToBottom(Entries entries) {
@@ -214,12 +222,16 @@ std::string ConfigFile::MeantElsewhere(std::string path, const JsonNode& value) 
   return meant.empty() && whole != path ? DidYouMean(NearPaths(path, key_paths_)) : meant;
 }
 
-fs::path ConfigFile::Resolve(const JsonNode& node) const {
-  const fs::path path = node.scalar.get<std::string>();
+fs::path ConfigFile::Resolve(const JsonNode& node) const { return RealPlace(Base(node) / PathOf(node)); }
+
+fs::path ConfigFile::Locate(const JsonNode& node) const {
+  const fs::path path = Base(node) / PathOf(node);
+  return path.has_filename() ? RealPlace(path.parent_path()) / path.filename() : RealPlace(path);
+}
+
+fs::path ConfigFile::Base(const JsonNode& node) const {
   std::error_code failed;
-  const fs::path base = node.at.line == 0 ? fs::current_path(failed) : directory_;
-  const fs::path resolved = fs::weakly_canonical(base / path, failed);
-  return failed ? (base / path).lexically_normal() : resolved;
+  return node.at.line == 0 ? fs::current_path(failed) : directory_;
 }
 
 void ConfigFile::Fail(SourcePosition at, const std::string& path, const std::string& message) {

@@ -61,6 +61,8 @@ class ConfigFile {
   // A path of this file: relative to the file, or on the command line to the working directory; absolute
   // after.
   std::filesystem::path Resolve(const JsonNode& node) const;
+  // The same, but a link at its end is not followed.
+  std::filesystem::path Locate(const JsonNode& node) const;
 
   // What the file may have, for who mistook the level of a key: asked once a key is unknown.
   void KnowKeys(std::function<std::vector<std::string>()> paths) { key_paths_of_ = std::move(paths); }
@@ -76,6 +78,7 @@ class ConfigFile {
 
  private:
   void Parse();
+  std::filesystem::path Base(const JsonNode& node) const;
   void OverrideOne(const std::string& text);
 
   std::string name_, text_;

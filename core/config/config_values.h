@@ -18,4 +18,10 @@ std::string ValueOf(const ConfigValues& values, const std::string& key, const Co
 // The keys that have not one value in all of them. One that a config lacks has its default there.
 std::vector<std::string> DifferingKeys(const std::vector<ConfigValues>& configs);
 
+// Words for every key that differs, "optimizer.learning_rate: 0.001 -> 0.0001", and if asked for the keys. A
+// key that one of the two lacks has its default there. Not the weights file, which has a log of its own.
+std::vector<std::string> ConfigDifferences(const nlohmann::ordered_json& before,
+                                           const nlohmann::ordered_json& now,
+                                           std::vector<std::string>* keys = nullptr);
+
 }  // namespace medley

@@ -87,6 +87,20 @@ void CheckPhases(ConfigFile& file, const RunConfig& config) {
         "0.99, or leave phases out");
 }
 
+// The program's path; a name without a '/' is looked for in PATH by who runs it.
+void FindOnEvent(ConfigFile& file, RunConfig& config) {
+  std::vector<std::string>& command = config.on_event;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::vector<std::string> path = {"on_event", std::to_string(i)};
+    const JsonNode* node = file.Find(path);
+    if (node == nullptr || !node->IsString()) continue;
+    if (command[i].find('\0') != std::string::npos)
+      file.FailAt(path, "has a zero byte, which no program can be given");
+    else if (i == 0 && command[i].find('/') != std::string::npos)
+      command[i] = file.Locate(*node).string();
+  }
+}
+
 void CheckTogether(ConfigFile& file, const RunConfig& config) {
   try {
     ParseBudget(config.budget);
@@ -120,6 +134,7 @@ RunConfig ReadOverridden(const std::filesystem::path& path, const std::vector<st
 void ReadConfig(ConfigFile& file, RunConfig& config) {
   ReadFields(file, config);
   FillInByDevice(file, config);
+  FindOnEvent(file, config);
   CheckTogether(file, config);
   FillInLora(config.lora);
   FillInPhases(config);

@@ -78,6 +78,8 @@ struct RunConfig {
   std::int64_t peer_timeout = 600;     // seconds that a process of the run waits for the others
   std::int64_t start_timeout = 600;    // seconds that it looks for them before
   std::string on_task_error = "stop";  // or "drop"
+  // A program that hears of the run's events, and its arguments; none: nobody does. A path is absolute.
+  std::vector<std::string> on_event;
   DataConfig data;
   InitFrom init_from;
   bool tensorboard = false;  // write events for TensorBoard too
@@ -248,6 +250,12 @@ void Fields(Visitor& visit, RunConfig& c) {
   visit(c.on_task_error, {.name = "on_task_error",
                           .help = "A task that fails ends the run, saved, or is dropped",
                           .allowed = {"stop", "drop"}});
+  visit(c.on_event,
+        {.name = "on_event",
+         .help = "A program and its arguments, by no shell, which gets an event of the run as JSON on its "
+                 "standard input: a stage begins, a checkpoint is saved, the run ends, fails or stalls. A "
+                 "name that PATH has, or a path, with a '/'",
+         .omit_default = true});
   visit(c.data, {.name = "data", .help = "Sampling ahead of the training"});
   visit(c.init_from, {.name = "init_from",
                       .help = "Another run's parameters to start from",

@@ -55,6 +55,14 @@ void RecordSinks::Take(const PhaseRecord& record) {
   for (const auto& sink : sinks_) sink->Take(record);
 }
 
+void RecordSinks::Take(const StageStart& start) {
+  for (const auto& sink : sinks_) sink->Take(start);
+}
+
+void RecordSinks::Take(const SaveRecord& record) {
+  for (const auto& sink : sinks_) sink->Take(record);
+}
+
 void RecordSinks::AddTasks(const std::vector<std::string>& named) {
   for (const auto& sink : sinks_) sink->AddTasks(named);
 }

@@ -33,6 +33,8 @@ class RecordSink {
   virtual void Take(const StepRecord& /*record*/) {}
   virtual void Take(const PlanRecord& /*record*/) {}
   virtual void Take(const PhaseRecord& /*record*/) {}
+  virtual void Take(const StageStart& /*start*/) {}
+  virtual void Take(const SaveRecord& /*record*/) {}
   // The run names these tasks from now on.
   virtual void AddTasks(const std::vector<std::string>& /*named*/) {}
   // Makes durable what a checkpoint is to point into, and adds where that ends.
@@ -53,6 +55,8 @@ class RecordSinks final : public RecordSink {
   void Take(const StepRecord& record) override;
   void Take(const PlanRecord& record) override;
   void Take(const PhaseRecord& record) override;
+  void Take(const StageStart& start) override;
+  void Take(const SaveRecord& record) override;
   void AddTasks(const std::vector<std::string>& named) override;
   void Sync(LogMarks& marks) override;
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,18 @@ struct StageRecord {
   std::string name;         // "" of a run without stages
   std::string unit;  // that the weights are shares of; its tokens and passes are those that tasks declare
   std::map<std::string, Share> shares;
+};
+
+// A stage begins: the first step that it has is the next one.
+struct StageStart {
+  std::int64_t step = 0;  // steps done before it
+  std::string name;
+};
+
+// A checkpoint is there, whole.
+struct SaveRecord {
+  std::int64_t step = 0;
+  std::filesystem::path checkpoint;
 };
 
 // All that is known of one step. What is above the line is the same in every run of the same seed.

@@ -81,20 +81,6 @@ std::set<std::string> TrainedTasks(const fs::path& checkpoint) {
   }
 }
 
-std::vector<std::string> ConfigDifferences(const ordered_json& before, const ordered_json& now,
-                                           std::vector<std::string>* keys) {
-  const std::vector<ConfigValues> both = {ConfigValuesOf(before), ConfigValuesOf(now)};
-  const ConfigValues defaults = DefaultValues(both);
-  std::vector<std::string> differences;
-  for (const std::string& key : DifferingKeys(both)) {
-    if (key == "weights") continue;  // whose changes the weight log knows
-    differences.push_back(key + ": " + ValueOf(both[0], key, defaults) + " -> " +
-                          ValueOf(both[1], key, defaults));
-    if (keys != nullptr) keys->push_back(key);
-  }
-  return differences;
-}
-
 std::vector<std::string> CompareConfigs(const ordered_json& before, const ordered_json& now,
                                         const std::set<std::string>& trained) {
   std::vector<std::string> keys;

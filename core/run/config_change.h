@@ -18,12 +18,7 @@ nlohmann::ordered_json TrainedConfig(const std::filesystem::path& run, const Che
 // The tasks that a checkpoint was trained on.
 std::set<std::string> TrainedTasks(const std::filesystem::path& checkpoint);
 
-// Words for every key that differs, "optimizer.learning_rate: 0.001 -> 0.0001", and if asked for the keys. A
-// key that one of the two lacks has its default there. Not the weights file, which has a log of its own.
-std::vector<std::string> ConfigDifferences(const nlohmann::ordered_json& before,
-                                           const nlohmann::ordered_json& now,
-                                           std::vector<std::string>* keys = nullptr);
-// The same of a run that goes on. An InputError names all that cannot change: the seed, how many draws a step
+// The ConfigDifferences of a run that goes on. An InputError names all that cannot change: the seed, how many draws a step
 // has, what the run began with, what decides which tensors the optimizer keeps, and of tasks that were
 // trained the rows, the variant and the options. A key that one of the two lacks has its default there.
 std::vector<std::string> CompareConfigs(const nlohmann::ordered_json& before,

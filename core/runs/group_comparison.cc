@@ -10,9 +10,9 @@
 #include <medley/base/error.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
+#include <medley/config/config_values.h>
 #include <medley/report/student.h>
 #include <medley/report/table.h>
-#include <medley/run/config_change.h>
 
 namespace medley {
 namespace {
@@ -42,23 +42,30 @@ Interval MeanOfSeeds(const Values& values) {
   return mean;
 }
 
+nlohmann::ordered_json WithoutSeed(const GroupRun& run) {
+  nlohmann::ordered_json config = run.rows.config;
+  config.erase("seed");
+  return config;
+}
+
 // Keys in which configs differ, but the seed; and in words.
 std::vector<std::string> DifferencesOf(const GroupRun& run, const GroupRun& other,
-                                       std::vector<std::string>& words) {
-  std::vector<std::string> keys, kept;
-  const std::vector<std::string> all = ConfigDifferences(run.rows.config, other.rows.config, &keys);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] == "seed") continue;
-    kept.push_back(keys[i]);
-    words.push_back(Printable(all[i]));
-  }
-  const auto text = [](const GroupRun& of) {
-    return of.rows.config.value("weights", nlohmann::ordered_json()).dump();
+                                       std::vector<std::string>* words = nullptr) {
+  const nlohmann::ordered_json before = WithoutSeed(run), now = WithoutSeed(other);
+  if (before == now) return {};  // as of most
+  std::vector<std::string> keys;
+  std::vector<std::string> all = ConfigDifferences(before, now, &keys);
+  // Which is no difference to a run that goes on.
+  const auto weights = [](const nlohmann::ordered_json& config) {
+    return config.value("weights", nlohmann::ordered_json()).dump();
   };
-  if (text(run) == text(other)) return kept;
-  kept.emplace_back("weights");
-  words.push_back(Printable("weights: " + text(run) + " -> " + text(other)));
-  return kept;
+  if (weights(before) != weights(now)) {
+    keys.emplace_back("weights");
+    all.push_back("weights: " + weights(before) + " -> " + weights(now));
+  }
+  if (words != nullptr)
+    for (const std::string& one : all) words->push_back(Printable(one));
+  return keys;
 }
 
 class Comparer {
@@ -101,7 +108,7 @@ Comparer::Comparer(const std::vector<RunGroup>& groups) : groups_(groups) {
     }
     std::vector<std::string> keys;
     if (First() != nullptr && !groups[i].runs.empty())
-      keys = DifferencesOf(*First(), groups[i].runs[0], group.differs);
+      keys = DifferencesOf(*First(), groups[i].runs[0], &group.differs);
     may_pair_.push_back(keys.size() <= 1);
   }
   TellRuns();
@@ -119,8 +126,7 @@ void Comparer::TellRuns() {
     if (groups_[i].runs.empty()) result_.before.push_back(Label(i) + ": no run of it is left");
     std::set<std::string> keys;
     for (const GroupRun& run : groups_[i].runs) {
-      std::vector<std::string> words;
-      for (std::string& key : DifferencesOf(groups_[i].runs[0], run, words)) keys.insert(std::move(key));
+      for (std::string& key : DifferencesOf(groups_[i].runs[0], run)) keys.insert(std::move(key));
     }
     if (!keys.empty())
       result_.before.push_back(Label(i) + ": its runs differ in more than their seeds (" +

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include <medley/base/printable.h>
@@ -61,27 +62,31 @@ std::string InBlocks(const std::vector<Column>& first, const std::vector<Column>
   return text;
 }
 
-std::string FormatHalf(const Interval& interval) {
-  std::array<char, 64> digits{};
+// "0.920 ± 0.025": both to the second digit of what is not known.
+std::string FormatAround(const Interval& interval) {
+  constexpr double kMostDecimals = 8;
   const double half = (interval.high - interval.low) / 2;
-  if (!std::isfinite(half)) return "";
-  std::snprintf(digits.data(), digits.size(), half >= 9.95 ? " ± %.0f" : " ± %#.2g", half);
+  if (!std::isfinite(half)) return FormatScore(interval.value);
+  const int decimals = static_cast<int>(std::clamp(1 - std::floor(std::log10(half)), 0.0, kMostDecimals));
+  std::array<char, 128> digits{};
+  std::snprintf(digits.data(), digits.size(), "%.*f ± %.*f", decimals, interval.value, decimals, half);
   return digits.data();
 }
 
-std::string MeanText(const GroupCell& cell) { return FormatScore(cell.mean.value) + FormatHalf(cell.mean); }
-
 std::string DifferenceText(const GroupCell& cell) {
   if (!cell.difference) return "-";
-  const GroupDifference& found = *cell.difference;
-  const std::string sign = found.difference.value > 0 ? "+" : "";
-  return sign + FormatScore(found.difference.value) + FormatHalf(found.difference);
+  const Interval& found = cell.difference->difference;
+  return (found.value > 0 ? "+" : "") + FormatAround(found);
 }
 
-// What is clear of noise stands out.
-std::string VerdictText(const GroupCell& cell) {
-  if (!cell.difference || !cell.difference->verdict) return "";
-  return *cell.difference->verdict == ScoreVerdict::kNoDifference ? "" : EnumName(*cell.difference->verdict);
+// With the verdict behind it where the difference is clear of noise, in a column of its own.
+std::string JudgedText(const GroupCell& cell) {
+  constexpr std::size_t kWidest = 6;  // "better"
+  std::string verdict;
+  if (cell.difference && cell.difference->verdict && *cell.difference->verdict != ScoreVerdict::kNoDifference)
+    verdict = EnumName(*cell.difference->verdict);
+  verdict.resize(kWidest, ' ');
+  return DifferenceText(cell) + " " + verdict;
 }
 
 std::vector<const GroupRow*> RowsOf(const GroupComparison& comparison) {
@@ -100,7 +105,7 @@ std::string ScoresWords(const GroupComparison& comparison) {
   }
   for (std::size_t i = 0; i < comparison.groups.size(); ++i) {
     Column& column = columns.emplace_back(Column{comparison.groups[i].label});
-    for (const GroupRow* row : RowsOf(comparison)) column.push_back(MeanText(row->cells[i]));
+    for (const GroupRow* row : RowsOf(comparison)) column.push_back(FormatAround(row->cells[i].mean));
   }
   return "\nscores: mean over the seeds, and its 95 % interval\n" + InBlocks({names, metrics}, columns);
 }
@@ -112,31 +117,34 @@ std::string DifferencesWords(const GroupComparison& comparison) {
   for (const GroupRow* row : RowsOf(comparison)) names.push_back(row->name);
   for (std::size_t i = 1; i < comparison.groups.size(); ++i) {
     Column& column = columns.emplace_back(Column{comparison.groups[i].label + " - A"});
-    for (const GroupRow* row : RowsOf(comparison)) {
-      const std::string verdict = VerdictText(row->cells[i]);
-      column.push_back(
-          DifferenceText(row->cells[i]) +
-          (verdict.empty() ? std::string(7, ' ') : " " + verdict + std::string(6 - verdict.size(), ' ')));
-    }
+    for (const GroupRow* row : RowsOf(comparison)) column.push_back(JudgedText(row->cells[i]));
   }
   return "\ndifferences; better or worse: beyond noise\n" + InBlocks({names}, columns);
 }
 
+// By the mean loss, and how many tasks differ; of the first group nothing does.
+Column VerdictCells(const ComparedGroup& group, const GroupCell& mean_loss, bool is_first) {
+  if (is_first) return Column(4);
+  Column cells = {JudgedText(mean_loss)};
+  const bool is_judged = group.better + group.worse + group.alike > 0;
+  for (const std::size_t tasks : {group.better, group.worse, group.alike})
+    cells.push_back(is_judged ? std::to_string(tasks) : "-");
+  return cells;
+}
+
 std::string GroupsTable(const GroupComparison& comparison) {
-  Table table({"", "seeds", "mean loss", "less A's", "verdict", "tasks better", "worse", "no difference"});
+  const bool is_one = comparison.groups.size() < 2;
+  Column header = {"", "seeds", "mean loss"};
+  if (!is_one) header.insert(header.end(), {"less A's", "tasks better", "worse", "no difference"});
+  Table table(header);
   for (std::size_t i = 0; i < comparison.groups.size(); ++i) {
     const ComparedGroup& group = comparison.groups[i];
-    const GroupCell& cell = comparison.mean_loss.cells[i];
-    const bool is_judged = group.better + group.worse + group.alike > 0;
-    const auto count = [&](std::size_t tasks) { return is_judged ? std::to_string(tasks) : "-"; };
-    const bool has_verdict = cell.difference && cell.difference->verdict;
-    table.Add({group.label, std::to_string(group.seeds.size()), MeanText(cell),
-               i == 0 ? "" : DifferenceText(cell),
-               has_verdict ? EnumName(*cell.difference->verdict)
-               : i == 0    ? ""
-                           : "-",
-               i == 0 ? "" : count(group.better), i == 0 ? "" : count(group.worse),
-               i == 0 ? "" : count(group.alike)});
+    const GroupCell& mean_loss = comparison.mean_loss.cells[i];
+    Column cells = {group.label, std::to_string(group.seeds.size()), FormatAround(mean_loss.mean)};
+    if (!is_one) {
+      for (std::string& cell : VerdictCells(group, mean_loss, i == 0)) cells.push_back(std::move(cell));
+    }
+    table.Add(std::move(cells));
   }
   return table.ToText();
 }

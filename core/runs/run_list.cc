@@ -74,7 +74,7 @@ class Keys {
     throw InputError("'" + Printable(key) + "': " +
                      (ends.empty() ? "none of these runs has such a key" + DidYouMean(NearPaths(key, all))
                                    : "several keys end so: " + JoinFew(ends)) +
-                     ". Expected: " + JoinNames(kOwnKeys) + ", a task, or a key of the config");
+                     " (expected: " + JoinNames(kOwnKeys) + ", a task, or a key of the config)");
   }
 
   Value In(const ListedRun& one, const std::string& key) const {

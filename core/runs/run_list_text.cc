@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -64,6 +65,12 @@ class ValueWords {
     by_last_part_ = names.size() == values.size();
   }
 
+  // Each run's name has it: as a sweep's do.
+  bool StandsInNames(const std::vector<ListedRun>& runs) const {
+    return std::ranges::all_of(
+        runs, [&](const ListedRun& one) { return one.name.find(Of(one)) != std::string::npos; });
+  }
+
   std::string Of(const ListedRun& one) const {
     std::string value = Whole(one);
     if (by_last_part_) value = LastPart(value);
@@ -99,20 +106,30 @@ std::map<std::string, std::string> HeadersOf(const RunList& list, const std::vec
   return headers;
 }
 
-// That of the very least use first: tasks behind the first ones, times, these tasks, what differs, the step;
-// and what the user named goes last.
-std::vector<std::string> SparesOf(const RunList& list, const std::map<std::string, std::string>& headers,
-                                  const std::vector<std::string>& keys) {
+// A column for a key of the configs.
+struct KeyColumn {
+  std::string key, header;
+  ValueWords values;
+};
+
+// That of the very least use first: tasks behind the first ones, times, what names tell, these tasks, what
+// differs, the step; and what the user named goes last.
+std::vector<std::string> SparesOf(const RunList& list, const std::vector<KeyColumn>& columns) {
   std::vector<std::string> spares;
-  for (std::size_t i = list.tasks.size(); i > kTasksThatStay; --i) spares.push_back(list.tasks[i - 1]);
+  const auto spare = [&](const auto& begin, const auto& end) { spares.insert(spares.end(), begin, end); };
+  const auto behind = list.tasks.begin() + static_cast<std::ptrdiff_t>(std::min(list.tasks.size(), kTasksThatStay));
+  spare(list.tasks.rbegin(), std::make_reverse_iterator(behind));
   spares.insert(spares.end(), {"took", "when"});
-  for (std::size_t i = std::min(list.tasks.size(), kTasksThatStay); i > 0; --i)
-    spares.push_back(list.tasks[i - 1]);
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) spares.push_back(headers.at(*key));
+  std::vector<std::string> told, others;
+  for (auto column = columns.rbegin(); column != columns.rend(); ++column)
+    (column->values.StandsInNames(list.runs) ? told : others).push_back(column->header);
+  spare(told.begin(), told.end());
+  spare(std::make_reverse_iterator(behind), list.tasks.rend());
+  spare(others.begin(), others.end());
   spares.emplace_back("step");
   for (const std::string& asked : list.asked) {
-    const auto header = headers.find(asked);
-    const auto at = std::ranges::find(spares, header == headers.end() ? asked : header->second);
+    const auto column = std::ranges::find(columns, asked, &KeyColumn::key);
+    const auto at = std::ranges::find(spares, column == columns.end() ? asked : column->header);
     if (at != spares.end()) std::rotate(at, at + 1, spares.end());
   }
   return spares;
@@ -180,19 +197,19 @@ std::string RunsText(const RunList& list) {
   const std::map<std::string, std::string> headers = HeadersOf(list, keys);
   const ConfigValues defaults = DefaultsOf(list);
   std::vector<std::string> header = {"run", "state", "step", "when", "took"};
-  std::vector<ValueWords> values;
+  std::vector<KeyColumn> columns;
   for (const std::string& key : keys) {
     header.push_back(headers.at(key));
-    values.emplace_back(list.runs, key, defaults);
+    columns.push_back({key, header.back(), ValueWords(list.runs, key, defaults)});
   }
   header.insert(header.end(), list.tasks.begin(), list.tasks.end());
   Table table(header, 2);
-  table.Spares(SparesOf(list, headers, keys));
+  table.Spares(SparesOf(list, columns));
   for (const ListedRun& one : list.runs) {
     const RunFacts& facts = one.run.facts;
     std::vector<std::string> row = {Printable(one.name), EnumName(one.run.state.status), StepWords(facts),
                                     LocalTime(facts.began), FormatSeconds(facts.seconds)};
-    for (const ValueWords& value : values) row.push_back(value.Of(one));
+    for (const KeyColumn& column : columns) row.push_back(column.values.Of(one));
     for (const std::string& task : list.tasks) row.push_back(ScoreWords(facts, task));
     table.Add(std::move(row));
   }

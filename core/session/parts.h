@@ -16,6 +16,7 @@
 #include <medley/session/repeated_run.h>
 #include <medley/session/session.h>
 #include <medley/train/admission.h>
+#include <medley/train/run_events.h>
 #include <medley/train/trainer.h>
 
 namespace medley {
@@ -45,9 +46,13 @@ struct SessionParts {
   SessionParts(const SessionParts&) = delete;
   SessionParts& operator=(const SessionParts&) = delete;
 
+  // To the program of on_event; nothing where there is none. `first_stage`: see RunEvents.
+  void TellEvents(std::vector<std::string> on_event, const std::string& first_stage, Console& console);
+
   std::shared_ptr<const RunDirectory> directory;
   std::unique_ptr<PlannedRun> planned;
   WeightLog log;
+  std::unique_ptr<RunEvents> events;  // null: nobody hears of them
   Trainer trainer;
 };
 

@@ -9,6 +9,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
 #include <medley/base/line_reader.h>
+#include <medley/config/config_values.h>
 #include <medley/curriculum/draw_rule.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/run/config_change.h>
@@ -111,7 +112,8 @@ RepeatedRun::RepeatedRun(fs::path directory) : directory_(std::move(directory)) 
 
 void RepeatedRun::RequireSame(const RunInputs& inputs) const {
   const fs::path& file = starts_.front().config;
-  const ordered_json record = ReadRunRecord(directory_), config = ToJson(inputs.checked.run);
+  const ordered_json record = ReadRunRecord(directory_);
+  ordered_json config = ToJson(inputs.checked.run);
   ordered_json began =
       ToJson(ReadWrittenConfig(file, WithEarlierDefaults(file, {"weights=" + weights_.file.string()})));
   const ordered_json files = InputRecord(inputs.checked.run, inputs.registry);
@@ -121,6 +123,7 @@ void RepeatedRun::RequireSame(const RunInputs& inputs) const {
     RequireSamePlugins(record, inputs);  // wherever they lie
     began["plugin_path"] = config.value("plugin_path", ordered_json());
   }
+  for (ordered_json* const side : {&began, &config}) side->erase("on_event");  // which no replay runs
   const auto differences = ConfigDifferences(began, config);
   if (differences.empty()) return;
   std::string words = "this config is not the one that " + DisplayPath(directory_) +

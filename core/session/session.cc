@@ -89,6 +89,18 @@ ResumedRun Repeat(const RepeatedRun& repeated, std::size_t number,
 
 }  // namespace
 
+void SessionParts::TellEvents(std::vector<std::string> on_event, const std::string& first_stage,
+                              Console& console) {
+  if (on_event.empty()) return;
+  events = std::make_unique<RunEvents>(RunEvents::Setting{.command = std::move(on_event),
+                                                          .run = directory->path(),
+                                                          .step = trainer.step(),
+                                                          .steps = planned->run->config.steps,
+                                                          .first_stage = first_stage},
+                                       console);
+  trainer.Tell(*events);
+}
+
 std::shared_ptr<const RunDirectory> OpenRunDirectory(Cluster& cluster, const fs::path& run) {
   std::shared_ptr<const RunDirectory> directory;
   cluster.FirstAlone([&] {
@@ -169,9 +181,12 @@ ExitCode Session::Replay(const fs::path& old, const BeginRequest& request, const
 ExitCode Session::Train(std::int64_t until, AtReturn leaves) {
   if (!parts_) return ExitCode::kDone;
   const OwnSettings::Turn turn(*settings_);
-  const ExitCode code = parts_->trainer.Train(until, leaves);
-  if (leaves == AtReturn::kSaved) parts_->directory->RequireConfig();
-  return code;
+  const auto train = [&] {
+    const ExitCode code = parts_->trainer.Train(until, leaves);
+    if (leaves == AtReturn::kSaved) parts_->directory->RequireConfig();
+    return code;
+  };
+  return parts_->events ? parts_->events->Train(train, [&] { return parts_->trainer.WhyOver(); }) : train();
 }
 
 void Session::Tell(RecordSink& sink) {

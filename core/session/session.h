@@ -29,6 +29,7 @@ struct BeginRequest {
   std::filesystem::path config;             // a run config
   std::vector<std::string> overrides = {};  // of it: "steps=100"
   NamedPlugins plugins = {};                // searched before those that the config names
+  bool allow_on_event = false;              // the program that the config's on_event names
   // Patterns of parameters that the weights of a pretrained model may lack, beside those of the config.
   std::vector<std::string> allow_missing = {};
   // The same of tensors that those weights may have and the model has not.
@@ -41,6 +42,7 @@ struct BeginRequest {
 struct ResumeRequest {
   std::vector<std::string> overrides = {};  // of what may change, as "optimizer.learning_rate=1e-4"
   NamedPlugins plugins = {};
+  bool allow_on_event = false;
   // Files and folders that the run is made from (a task's data, say) and that may have other contents now.
   std::vector<std::filesystem::path> allow_changed = {};
   // The step of an older checkpoint to go on from; newer ones are renamed, and no longer the run's.
@@ -62,6 +64,8 @@ struct ResumeRequest {
 // off, autocast) is neither heeded nor changed: each call puts it back. What stays for the life of the
 // process are the allocator that counts the CPU's tensors, a GPU's budget, and CUBLAS_WORKSPACE_CONFIG where
 // a run is deterministic; tensors that the program makes while a session lives count towards its budget.
+// Where the config has an on_event, its program is told what happens to the run, and each call of Train, and the
+// session's end, waits for it.
 // Errors are InputErrors for what the user gave, and an Error with ExitCode::kDoesNotFit for a budget that is
 // too small.
 class Session {

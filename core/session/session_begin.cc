@@ -17,6 +17,7 @@
 #include <medley/run/special_names.h>
 #include <medley/session/parts.h>
 #include <medley/session/same_start.h>
+#include <medley/train/event_command.h>
 #include <medley/train/resumed_weights.h>
 #include <medley/update/kept_bytes.h>
 #include <medley/update/parameter_groups.h>
@@ -156,6 +157,10 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   const std::shared_ptr<Cluster> cluster = ClusterOf(request.cluster);
   RunInputs inputs = InputsOf(request, repeated);
   if (cluster->is_first()) RunDirectory::CheckFree(at);
+  std::vector<std::string> on_event;
+  if (cluster->is_first() && repeated == nullptr)  // what is repeated happened before
+    on_event = ConfirmOnEvent(inputs.checked.run.on_event, request.config,
+                              {.overrides = request.overrides, .allow_config = request.allow_on_event});
   cluster->FirstAlone(
       [&] { CheckDataFiles(inputs.checked.run, inputs.checked.curriculum, inputs.registry); });
   const std::string threads =
@@ -203,8 +208,10 @@ std::unique_ptr<SessionParts> BeginRun(const BeginRequest& request, const fs::pa
   }
   RecordStart(run, *directory, 0, false);
   if (repeated == nullptr) SayThatAResumeGoesOn(at);  // of one that repeats it would train something else
-  return std::make_unique<SessionParts>(directory, std::move(planned), std::move(log), std::move(start),
-                                        console);
+  auto parts = std::make_unique<SessionParts>(directory, std::move(planned), std::move(log), std::move(start),
+                                              console);
+  parts->TellEvents(std::move(on_event), run.curriculum.stages.front().name, console);
+  return parts;
 }
 
 }  // namespace medley

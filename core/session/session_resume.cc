@@ -24,6 +24,7 @@
 #include <medley/session/parts.h>
 #include <medley/session/same_start.h>
 #include <medley/step/schedule.h>
+#include <medley/train/event_command.h>
 #include <medley/train/resumed_weights.h>
 
 namespace medley {
@@ -263,6 +264,11 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
                 ShellWord(path.string()) + " --steps N (N in all)");
     return {nullptr, step};
   }
+  std::vector<std::string> on_event;
+  if (cluster->is_first() && !start.script)  // a run that is repeated tells nobody
+    on_event = ConfirmOnEvent(
+        read.inputs.checked.run.on_event, NewestConfig(path),
+        {.overrides = start.request.overrides, .allow_config = start.request.allow_on_event});
   cluster->FirstAlone(
       [&] { CheckDataFiles(read.inputs.checked.run, read.inputs.checked.curriculum, read.inputs.registry); });
   const std::string threads =
@@ -310,6 +316,7 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   if (found) SayWhatWasRestored(console, run, *found);
   if (!found) console.Say("no checkpoint was saved so far; starting at step 0");
   RecordStart(run, *directory, step, !read.reported);
+  parts->TellEvents(std::move(on_event), step == 0 ? run.curriculum.stages.front().name : "", console);
   return {std::move(parts), step};
 }
 

@@ -158,7 +158,7 @@ ExitCode Trainer::TrainOn(std::int64_t until, AtReturn leaves) {
   checkpoints_.SaveNow(step_, evaluation_.evaluated());
   receipts_.Save();
   if (goes_on(last))
-    NoteIfOver();
+    NoteEnd(RunEnd::kEnded, WhyOver());
   else
     NoteEnd(RunEnd::kStopped, "it was interrupted");
   rounds_.WaitForAll();
@@ -182,18 +182,14 @@ void Trainer::SayEnd() {
   if (!run_.kernel_words.empty()) console_.Warn(run_.kernel_words);
 }
 
-// Where this was not just as far as it was asked to go.
-void Trainer::NoteIfOver() {
-  if (stages_.over()) {
-    NoteEnd(RunEnd::kEnded, "its last stage is over");
-  } else if (step_ >= run_.config.steps) {
-    NoteEnd(RunEnd::kEnded, "all its steps are done");
-  } else if (step_ >= hours_.decay().end() || hours_.over()) {
-    NoteEnd(RunEnd::kEnded, "its hours are over");
-  }
+std::string Trainer::WhyOver() const {
+  if (stages_.over()) return "its last stage is over";
+  if (step_ >= run_.config.steps) return "all its steps are done";
+  return step_ >= hours_.decay().end() || hours_.over() ? "its hours are over" : "";
 }
 
 void Trainer::NoteEnd(RunEnd how, const std::string& why) {
+  if (why.empty()) return;  // just as far as it was asked to go
   try {
     RecordEnd(start_.directory, step_, how, why);
   } catch (const std::exception& error) {
@@ -400,6 +396,7 @@ bool Trainer::GoOnInStages() {
   memory_.SizesChange();
   if (predictor_) predictor_->Settle(step_, "another stage begins");
   evaluation_.Forget();
+  if (!stages_.over()) sinks_.Take(StageStart{.step = step_, .name = stages_.now().name});
   return keep;
 }
 

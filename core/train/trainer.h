@@ -50,6 +50,9 @@ class Trainer : public ResumedTraining {
   // An edit of the weights, between two steps: see WeightEdits::Take.
   void Edit(const std::string& text);
 
+  // Why the run is over, in words; "" where this is just as far as it was asked to go.
+  std::string WhyOver() const;
+
   std::int64_t step() const { return step_; }  // steps done
   const Evaluation& evaluation() const { return evaluation_; }
   const std::map<std::string, std::string>& dropped() const { return stages_.dropped(); }
@@ -87,7 +90,6 @@ class Trainer : public ResumedTraining {
 
   std::optional<SavingTogether> SavesTogether();
   // In run.json, for who looks at the run.
-  void NoteIfOver();
   void NoteEnd(RunEnd how, const std::string& why);
   // The table at the end of a run: what every task got and where it stands; and what was not as it should be.
   std::string Summary() const;

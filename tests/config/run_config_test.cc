@@ -57,12 +57,38 @@ TEST(RunConfig, PathsAreRelativeToTheFileThatNamesThem) {
   EXPECT_EQ(ReadRunConfig(work / "runs/deep/run.json").weights, fs::canonical(work / "weights.json"));
 }
 
+// A name is looked for in PATH once it is run, and a link is run by its own place.
+TEST(RunConfig, AnEventsProgramIsAPathWhereItHasASlash) {
+  const Workspace work;
+  work.Write("tools/tell", "");
+  fs::create_symlink("tools/tell", work / "link");
+  const auto command = [&](const std::string& program, const std::vector<std::string>& overrides = {}) {
+    return ReadRunConfig(work.WriteRun("\"on_event\": [\"" + program + "\", \"./a\"]"), overrides).on_event;
+  };
+  using Command = std::vector<std::string>;
+  const std::string real = fs::canonical(work.path()).string();
+  EXPECT_EQ(command("mail"), (Command{"mail", "./a"}));
+  EXPECT_EQ(command("tools/../tools/tell"), (Command{real + "/tools/tell", "./a"}));
+  EXPECT_EQ(command("./link"), (Command{real + "/link", "./a"}));
+  EXPECT_EQ(command("mail", {"on_event=[\"./tell\"]"}), Command{(fs::current_path() / "tell").string()});
+  EXPECT_TRUE(command("mail", {"on_event=[]"}).empty());
+  EXPECT_FALSE(ToJson(ReadRunConfig(work.WriteRun())).contains("on_event"));
+}
+
+TEST(RunConfig, AnEventsProgramThatIsNoneIsRefused) {
+  const Workspace work;
+  EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": \"mail\""), "run.json:6:13: on_event: expected an array"));
+  EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"\"]"), "on_event.0: expected a string that is not empty"));
+  EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"a\", 3]"), "on_event.1: expected a string"));
+  EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"a\", \"b\\u0000c\"]"), "on_event.1: has a zero byte"));
+}
+
 TEST(RunConfig, TheResolvedConfigReadsBackTheSame) {
   const Workspace work;
   fs::create_directory(work / "other_run");
   const RunConfig config = ReadRunConfig(work.WriteRun(R"(
     "device": "cuda", "threads": 3, "seed": 9, "steps": 12, "hours": 0.25, "draws_per_step": 2,
-    "on_task_error": "drop", "init_from": {"run": "other_run", "match": ["img_*"]},
+    "on_task_error": "drop", "on_event": ["/bin/mail", "a b"], "init_from": {"run": "other_run", "match": ["img_*"]},
     "plugin_path": ["."], "eval": {"every": 5, "rows": 9}, "checkpoint": {"every": 1, "keep": 3},
     "optimizer": {"name": "muon", "learning_rate": 0.1, "average": 0.9, "trend": {"beta": 0.25},
                   "groups": [{"match": "a*", "frozen": true},

@@ -207,7 +207,7 @@ TEST(GroupComparison, OtherMetricsStepsAndSettingsAreSaidFirst) {
   const GroupComparison found = CompareGroups(Groups(MadeGroup("a", {.1, .2, .3}), std::move(b)));
   const std::string before = Lines(found.before);
   EXPECT_TRUE(Has(before, "B (seed 2) scores 'zoom' by iou, others by accuracy")) << before;
-  EXPECT_TRUE(Has(before, "A after step 300; B after step 200 to 300")) << before;
+  EXPECT_TRUE(Has(before, "B after step 200 to 300; A after step 300")) << before;
   EXPECT_TRUE(Has(before, "B: its runs differ in more than their seeds (threads)")) << before;
   EXPECT_EQ(found.tasks[0].cells[1].values.size(), 2u);
 }

@@ -169,7 +169,7 @@ TEST_F(GroupScreens, OfSeedsAloneHaveNoDifferences) {
   std::vector<RunGroup> groups;
   groups.push_back(MadeGroup("sweep", {.1, .2, .3}));
   const std::string words = GroupsWords(CompareGroups(groups));
-  EXPECT_TRUE(Has(words, "0.200 ± 0.25")) << words;
+  EXPECT_TRUE(Has(words, "0.20 ± 0.25")) << words;
   EXPECT_FALSE(Has(words, "differences")) << words;
 }
 

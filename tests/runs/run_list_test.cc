@@ -34,8 +34,8 @@ class RunListTest : public ::testing::Test {
     ::unsetenv("COLUMNS");
   }
 
-  void Make(const std::string& name, double rate, int seed, std::vector<std::pair<std::int64_t, double>> scores,
-            const std::string& began) const {
+  void Make(const std::string& name, double rate, int seed,
+            std::vector<std::pair<std::int64_t, double>> scores, const std::string& began) const {
     MadeRun run{.config = {{"optimizer", {{"learning_rate", rate}}}, {"seed", seed}}, .began = began};
     if (!scores.empty()) run.scores["zoom"] = std::move(scores);
     run.WriteIn(runs_ / name);
@@ -109,7 +109,8 @@ TEST_F(RunListTest, FitsIntoEightyColumnsAndKeepsWhatWasNamed) {
 }
 
 TEST_F(RunListTest, SaysWhyOneFailedAndPrintsNoNameThatMovesTheCursor) {
-  MadeRun{.ended = {{"step", 3}, {"how", "failed"}, {"why", "memory ran out"}}}.WriteIn(runs_ / "bad\x1b[2J\n");
+  MadeRun{.ended = {{"step", 3}, {"how", "failed"}, {"why", "memory ran out"}}}.WriteIn(runs_ /
+                                                                                        "bad\x1b[2J\n");
   const std::string text = RunsText(List());
   EXPECT_TRUE(Has(text, "bad\\x1b[2J\\x0a: failed: memory ran out")) << text;
   EXPECT_FALSE(Has(text, "\x1b"));

@@ -57,7 +57,8 @@ TEST_F(RunsBelowTest, TellTheBestScoreAndTheLast) {
   EXPECT_DOUBLE_EQ(zoom.best, 0.9);
   EXPECT_EQ(zoom.best_step, 2);
   EXPECT_DOUBLE_EQ(zoom.last, 0.7);
-  MadeRun{.scores = {{"zoom", {{1, 0.5}, {2, 0.9}, {3, 0.7}}}}, .higher_is_better = false}.WriteIn(runs_ / "run");
+  MadeRun{.scores = {{"zoom", {{1, 0.5}, {2, 0.9}, {3, 0.7}}}}, .higher_is_better = false}.WriteIn(runs_ /
+                                                                                                   "run");
   EXPECT_DOUBLE_EQ(OnlyOne().scores.at("zoom").best, 0.5);
 }
 

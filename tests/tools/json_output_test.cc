@@ -108,6 +108,12 @@ TEST(JsonOutput, ReportFollowsItsSchema) {
     EXPECT_EQ(scored.at("scores").at(task).at("figures"), score.at("figures"));
     EXPECT_EQ(scored.at("scores").at(task).at("value"), score.at("value"));
   }
+  const std::string both = (scratch / "staged").string() + " --against " + (scratch / "staged").string();
+  const json groups = outputs.Of("report " + both, 0);
+  EXPECT_EQ(groups.at("groups").size(), 2U);
+  EXPECT_EQ(groups.at("tasks").at("control").at("cells").at(1).at("difference").at("value"), 0);
+  EXPECT_EQ(groups.at("mean_loss").at("cells").at(1).at("difference").at("verdict"), nullptr);
+  EXPECT_EQ(outputs.Of("watch " + (scratch / "staged").string(), 0), scored);
   const json& progress = scored.at("progress");
   EXPECT_EQ(progress.at("is_over"), true) << "as its stages are, long before its steps";
   EXPECT_EQ(progress.at("step"), 12);

@@ -89,10 +89,11 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
     for (const std::string& option : OptionsIn(line))
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
-  EXPECT_EQ(verbs, (std::set<std::string>{"train",     "resume",  "plan",     "report",     "estimate",
-                                          "eval",      "export",  "generate", "inspect",    "tasks",
-                                          "plugins",   "models",  "new",      "sample",     "validate",
-                                          "tokenizer", "version", "weights",  "completion", "launch"}));
+  EXPECT_EQ(verbs,
+            (std::set<std::string>{"train",      "resume",   "plan",     "report",    "estimate", "eval",
+                                   "export",     "generate", "inspect",  "tasks",     "plugins",  "models",
+                                   "new",        "sample",   "validate", "tokenizer", "version",  "weights",
+                                   "completion", "launch",   "runs",     "watch"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
@@ -119,6 +120,13 @@ TEST(Command, EveryVerbThatRunsAConfigsPluginsAsksForThem) {
     const auto help = Shell(Medley() + verb + " --help");
     EXPECT_NE(help.out.find("--plugin-path"), std::string::npos) << verb;
     EXPECT_NE(help.out.find("--allow-config-plugins"), std::string::npos) << verb;
+  }
+}
+
+TEST(Command, OnlyVerbsThatTrainMayRunAConfigsOnEvent) {
+  for (const std::string verb : {"train", "resume", "plan", "eval", "validate", "estimate"}) {
+    const bool has = Shell(Medley() + verb + " --help").out.find("--allow-on-event") != std::string::npos;
+    EXPECT_EQ(has, verb == "train" || verb == "resume") << verb;
   }
 }
 

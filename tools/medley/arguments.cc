@@ -132,4 +132,9 @@ CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins) {
   return AddPluginPath(app, plugins.paths);
 }
 
+CLI::Option* AddOnEvent(CLI::App& app, bool& allowed) {
+  return app.add_flag("--allow-on-event", allowed,
+                      "run the program that the config's on_event names, and remember it as confirmed");
+}
+
 }  // namespace medley

@@ -33,6 +33,8 @@ CLI::Option* AddRawWeights(CLI::App& app, bool& raw);
 CLI::Option* AddPluginPath(CLI::App& app, std::vector<std::filesystem::path>& paths);
 // Of a verb that may run what a config names: also --allow-config-plugins.
 CLI::Option* AddPlugins(CLI::App& app, NamedPlugins& plugins);
+// Of a verb that trains: whether a config's on_event is allowed.
+CLI::Option* AddOnEvent(CLI::App& app, bool& allowed);
 
 // Of a verb that prints tables: show all their columns, wider than the screen.
 CLI::Option* AddWide(CLI::App& app);

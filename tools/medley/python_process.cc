@@ -1,114 +1,31 @@
 #include "tools/medley/python_process.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <iostream>
-#include <optional>
-#include <string_view>
-#include <system_error>
 
 #include <medley/base/error.h>
-#include <medley/base/interrupt.h>
 #include <medley/base/printable.h>
-#include <medley/base/user_directories.h>
 #include <medley/base/version.h>
-#include <medley/plugin/trust.h>
 
-#include "tools/medley/process.h"
+#include "tools/medley/python_interpreter.h"
 
 namespace medley {
-namespace {
-
-namespace fs = std::filesystem;
-
-bool Exists(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-// The interpreter of a folder that lies in its site-packages: of X/lib/python3.11/site-packages/medley/lib
-// that is X/bin/python3.11; "" where it lies nowhere so.
-fs::path InterpreterAbove(const fs::path& folder) {
-  for (fs::path at = folder; at != at.root_path() && !at.empty(); at = at.parent_path()) {
-    const std::string name = at.filename().string(), python = at.parent_path().filename().string();
-    if ((name != "site-packages" && name != "dist-packages") || !python.starts_with("python")) continue;
-    const fs::path programs = at.parent_path().parent_path().parent_path() / "bin";
-    for (const std::string& program : {python, std::string("python3")}) {
-      if (Exists(programs / program)) return programs / program;
-    }
-  }
-  return "";
-}
-
-// As a shell finds it; "" where there is none.
-fs::path OnPath(const std::string& program) {
-  const std::string path = Environment("PATH").value_or("");
-  for (std::string_view rest = path; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const fs::path found = fs::path(part) / program;
-    if (!part.empty() && found.is_absolute() && ::access(found.c_str(), X_OK) == 0) return found;
-  }
-  return "";
-}
-
-fs::path Interpreter() {
-  if (const auto named = Environment("MEDLEY_PYTHON")) {
-    if (!fs::path(*named).is_absolute() || !Exists(*named))
-      throw InputError("MEDLEY_PYTHON is '" + Printable(*named) +
-                       "', and should be the absolute path of an interpreter");
-    return *named;
-  }
-  if (fs::path own = InterpreterAbove(LibraryDirectory()); !own.empty()) return own;
-  if (const auto active = Environment("VIRTUAL_ENV"); active && Exists(fs::path(*active) / "bin" / "python"))
-    return fs::path(*active) / "bin" / "python";
-  if (fs::path torchs = InterpreterAbove(TorchRoot()); !torchs.empty()) return torchs;
-  if (fs::path found = OnPath("python3"); !found.empty()) return found;
-  throw Error("no Python is there: MEDLEY_PYTHON may name an interpreter with torch " +
-              std::string(Torch().version) + " and numpy");
-}
-
-// The package of this medley: of a wheel around its libraries, else beside them.
-fs::path PackageOf(const PluginFile& file) {
-  const fs::path libraries = LibraryDirectory();
-  for (const fs::path& package : {libraries.parent_path(), libraries / "medley" / "python" / "medley"}) {
-    if (Exists(package / "_command.py")) return package;
-  }
-  throw Error(
-      Printable(file.path) +
-      " is a plugin in Python, and this medley was built without its Python face. Build it with Python's "
-      "headers (Debian: python3-dev)");
-}
-
-}  // namespace
 
 void PythonProcess::Prepare(const PluginFile& file) {
-  const fs::path package = PackageOf(file), python = Interpreter();
-  std::error_code error;
-  const fs::path real = fs::canonical(python, error);
-  const std::string unsafe = error ? error.message() : WhyUnsafe(real);
-  if (!unsafe.empty())
-    throw Error(Printable(python) + ", which would run " + Printable(file.path) + ": " + unsafe);
-  std::vector<std::string> words = {python.string(), (package / "_command.py").string()};
-  words.insert(words.end(), arguments_.begin(), arguments_.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::cout.flush();
-  std::fflush(nullptr);
-  BlockRunSignals(true);  // until the verb has its handlers again: one that comes meanwhile waits
-  HeedInterrupt();
-  ::execv(python.c_str(), argv.data());
-  throw Error(Printable(python) + " cannot be started: " + std::strerror(errno));
+  const std::filesystem::path script = FindInPackage("_command.py");
+  if (script.empty())
+    throw Error(
+        Printable(file.path) +
+        " is a plugin in Python, and this medley was built without its Python face. Build it with Python's "
+        "headers (Debian: python3-dev)");
+  const std::filesystem::path interpreter = FindInterpreter();
+  if (interpreter.empty())
+    throw Error("no Python is there: MEDLEY_PYTHON may name an interpreter with torch " +
+                std::string(Torch().version) + " and numpy");
+  BecomePython(interpreter, script, arguments_, Printable(file.path));
 }
 
 std::unique_ptr<PluginLibrary> PythonProcess::Load(const PluginFile& file, const std::string&,
-                                                   const std::map<fs::path, std::string>&) {
+                                                   const std::map<std::filesystem::path, std::string>&) {
   throw Error(
       Printable(file.path) +
       " is a plugin in Python, and this process, which began without one, is none of Python's. Stop the run, "

@@ -10,11 +10,7 @@ namespace medley {
 
 // The host of Python in a process that is none of Python's: it becomes one. Where a run that begins has a
 // task in Python, the process is replaced (exec: the same pid, signals and exit codes) by the interpreter's,
-// which runs the same verb with the same arguments; what is there by then is lost.
-//
-// The interpreter is the first of these that exists, and nobody else may write to it: MEDLEY_PYTHON; that in
-// whose site-packages this medley lies; VIRTUAL_ENV's; that in whose site-packages the libtorch lies which
-// medley was built with; python3.
+// which runs the same verb with the same arguments: see BecomePython.
 class PythonProcess final : public PythonHost {
  public:
   // The verb and what follows it.

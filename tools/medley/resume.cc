@@ -56,6 +56,7 @@ int RunResume(int argc, char** argv) {
   std::string budget;
   AddBudget(app, budget);
   AddPlugins(app, request.plugins);
+  AddOnEvent(app, request.allow_on_event);
   AddWide(app)->description("show all columns of tables, and the tables of the plan");
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines

@@ -56,6 +56,7 @@ int RunTrain(int argc, char** argv) {
                "begin with the weights of a pretrained model that come without a tokenizer which medley can "
                "compare the vocabulary with; as the config's allow_unknown_vocabulary");
   AddPlugins(app, request.plugins);
+  AddOnEvent(app, request.allow_on_event);
   AddWide(app)->description("show all columns of tables, and the tables of the plan");
   if (!ParseArguments(app, argc, argv)) return 0;
   std::signal(SIGPIPE, SIG_IGN);  // a run outlives whoever reads its lines

@@ -14,6 +14,7 @@ int RunVerb(const std::string& verb, int argc, char** argv);
 
 // Compiled into the command, without libtorch.
 int RunCompletion(int argc, char** argv);
+int RunFollow(int argc, char** argv);
 int RunLaunch(int argc, char** argv);
 int RunModels(int argc, char** argv);
 int RunNew(int argc, char** argv);
@@ -24,6 +25,7 @@ int RunRuns(int argc, char** argv);
 int RunTasks(int argc, char** argv);
 int RunValidate(int argc, char** argv);
 int RunVersion(int argc, char** argv);
+int RunWatch(int argc, char** argv);
 int RunWeights(int argc, char** argv);
 
 // Compiled into lib/medley/medley_check.so.

@@ -1,0 +1,119 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <medley/base/clock.h>
+#include <medley/base/error.h>
+#include <medley/base/terminal.h>
+
+#include "tools/medley/arguments.h"
+#include "tools/medley/live_screen.h"
+#include "tools/medley/verbs.h"
+#include "tools/medley/watched.h"
+
+namespace medley {
+namespace {
+
+constexpr double kPause = 2, kLinePause = 10;  // seconds
+constexpr double kIdle = 10;                   // times what a look takes, so that it takes no core
+constexpr double kBetweenRuns = 15;  // seconds in which none of several trains, and another may begin
+
+// Looks at it until it is over, and keeps what is to be said of it.
+class Follower {
+ public:
+  Follower(Watched& watched, std::function<std::string()> words)
+      : watched_(watched), words_(std::move(words)) {}
+
+  // Whether there is something new to say.
+  bool Look() {
+    const double before = SteadySeconds();
+    std::string problem;
+    bool is_new = false;
+    try {
+      is_new = watched_.Look();
+      if (is_new) text_ = words_();
+    } catch (const Error& error) {
+      // What is written just now may be whole the next time; of a run that nobody writes it is not.
+      if (!watched_.GoesOn()) throw;
+      problem = std::string("cannot be read just now: ") + error.what() + "\n";
+    }
+    if (std::exchange(problem_, problem) != problem) is_new = true;
+    const double now = SteadySeconds();
+    took_ = now - before;
+    if (watched_.GoesOn()) trained_ = now;
+    is_over_ =
+        !watched_.GoesOn() && (!trained_ || !watched_.MayBeginAgain() || now > *trained_ + kBetweenRuns);
+    return is_new;
+  }
+  bool is_over() const { return is_over_; }
+  void SayAnew() { text_ = words_(); }
+  std::string text() const { return problem_ + text_; }
+  double Pause(double least) const { return std::max(least, kIdle * took_); }
+
+ private:
+  Watched& watched_;
+  std::function<std::string()> words_;
+  std::string text_, problem_;
+  double took_ = 0;
+  std::optional<double> trained_;  // when something did
+  bool is_over_ = false;
+};
+
+void WatchOnScreen(Watched& watched) {
+  Follower follower(watched, [&] { return watched.Words(); });
+  follower.Look();
+  if (follower.is_over()) return;
+  const LiveScreen screen;
+  screen.Show(follower.text());
+  while (!follower.is_over()) {
+    if (screen.Wait(follower.Pause(kPause))) {
+      follower.SayAnew();  // as wide as the window is now
+    } else if (!follower.Look()) {
+      continue;
+    }
+    screen.Show(follower.text());
+  }
+}
+
+// A line, or a JSON text, where something is new.
+void WatchInLines(Watched& watched, bool as_json) {
+  Follower follower(watched, [&] { return as_json ? watched.Json() : watched.Progress(); });
+  for (bool is_new = follower.Look();; is_new = follower.Look()) {
+    if (is_new && (as_json || !follower.is_over())) std::cout << follower.text() << std::flush;
+    if (follower.is_over() || !std::cout.good()) return;
+    std::this_thread::sleep_for(std::chrono::duration<double>(follower.Pause(as_json ? kPause : kLinePause)));
+  }
+}
+
+}  // namespace
+
+int RunWatch(int argc, char** argv) {
+  CLI::App app(
+      "Shows the report of a run, or the table of the runs below a directory, anew while they train, and at "
+      "their end once more so that it stays. Without a terminal: a line where something is new.",
+      "medley watch");
+  std::filesystem::path directory;
+  app.add_option("DIR", directory, "the run's directory, or one with runs below it")->required();
+  AddWide(app);
+  bool as_json = false;
+  AddJson(app, as_json);
+  if (!ParseArguments(app, argc, argv)) return 0;
+  const std::unique_ptr<Watched> watched = Watch(directory);
+  if (as_json || !IsTerminal(stdout))
+    WatchInLines(*watched, as_json);
+  else
+    WatchOnScreen(*watched);
+  if (!as_json) std::cout << watched->Words();
+  return 0;
+}
+
+}  // namespace medley
