@@ -43,9 +43,12 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void AddPlugins(const NamedPlugins& plugins, std::vector<std::string>& command) {
-  for (const fs::path& path : plugins.paths) command.insert(command.end(), {"--plugin-path", path.string()});
-  if (plugins.allow_config) command.emplace_back("--allow-config-plugins");
+// What the user's word is needed for: plugins, and the program of on_event of what trains.
+void AddWords(const SweepRequest& request, bool trains, std::vector<std::string>& command) {
+  for (const fs::path& path : request.plugins.paths)
+    command.insert(command.end(), {"--plugin-path", path.string()});
+  if (request.plugins.allow_config) command.emplace_back("--allow-config-plugins");
+  if (trains && request.allow_on_event) command.emplace_back("--allow-on-event");
 }
 
 }  // namespace
@@ -79,16 +82,16 @@ std::vector<std::string> CommandOf(const SweepItem& item, const SweepRequest& re
   std::vector<std::string> command = {"medley"};
   if (item.state == ItemState::kTrained || item.state == ItemState::kScoring) {
     command.insert(command.end(), {"eval", item.path.string()});
-    AddPlugins(request.plugins, command);
+    AddWords(request, /*trains=*/false, command);
     return command;
   }
   if (item.state != ItemState::kNew) {
     command.insert(command.end(), {"resume", item.path.string()});
-    AddPlugins(request.plugins, command);
+    AddWords(request, /*trains=*/true, command);
     return command;
   }
   command.insert(command.end(), {"train", request.config.string(), "--out", item.path.string()});
-  AddPlugins(request.plugins, command);
+  AddWords(request, /*trains=*/true, command);
   if (!profile.empty()) command.insert(command.end(), {"--profile", profile.string()});
   command.insert(command.end(), record.share.begin(), record.share.end());
   std::vector<std::string> fixed = record.fixed;  // whose budget and threads are divided by now
