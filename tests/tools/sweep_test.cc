@@ -128,6 +128,19 @@ TEST(SweepCommand, WhereNoRunIsDoneItFailed) {
   EXPECT_TRUE(Has(swept.out, "dies_at=2/seed-1 failed: it was ended by a signal")) << swept.out;
 }
 
+// As on a full disk: of files that may not grow.
+TEST(SweepCommand, WithoutSpaceItSaysSoAndDoesNotCrash) {
+  const TroubleRun files;
+  const std::string runs = Sweep(files, "steps=1 plan=false seed=1,2 2>&1");
+  const CommandResult none = Shell("ulimit -f 0; " + runs);
+  EXPECT_EQ(none.code, 1) << none.out;
+  EXPECT_TRUE(Has(none.out, "sweep.json")) << none.out;
+  const CommandResult little = Shell("ulimit -f 4; " + runs);  // 2 KiB
+  EXPECT_EQ(little.code, 1) << little.out;
+  for (const char* part : {"seed-1 failed: ", "seed-2 failed: ", "File too large"})
+    EXPECT_TRUE(Has(little.out, part)) << part << "\n" << little.out;
+}
+
 // Nothing is made, and nothing runs.
 TEST(SweepCommand, WhatIsWrongIsToldBeforeAnythingRuns) {
   const TroubleRun files;

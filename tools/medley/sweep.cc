@@ -186,6 +186,7 @@ int RunSweep(int argc, char** argv) {
                  "how many runs train at a time; each gets its part of budget and threads (default: 1)")
       ->check(WholeNumber(1, 1000));
   AddPlugins(app, request.plugins);
+  AddOnEvent(app, request.allow_on_event);
   bool dry_run = false, as_json = false;
   app.add_flag("--dry-run", dry_run, "list what it would run, and how long that takes; run nothing");
   AddWide(app);

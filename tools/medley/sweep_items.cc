@@ -9,7 +9,6 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/page/last_scores.h>
 #include <medley/report/log_lines.h>
-#include <medley/runs/run_pace.h>
 #include <medley/runs/run_state.h>
 
 namespace medley {
@@ -33,9 +32,9 @@ bool HasScoresOfItsEnd(const fs::path& run, const json& record) try {
   return false;  // medley eval says what is wrong with its files
 }
 
-std::int64_t StepsLeft(const SweepItem& item, const RunPace& pace) {
+std::int64_t StepsLeft(const SweepItem& item) {
   const bool is_over = item.state >= ItemState::kTrained && item.state != ItemState::kStopped;
-  return is_over ? 0 : std::max<std::int64_t>(0, item.facts.steps - pace.step);
+  return is_over ? 0 : std::max<std::int64_t>(0, item.facts.steps - item.pace.step);
 }
 
 double Median(std::vector<double> values) {
@@ -44,9 +43,12 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void AddPlugins(const NamedPlugins& plugins, std::vector<std::string>& command) {
-  for (const fs::path& path : plugins.paths) command.insert(command.end(), {"--plugin-path", path.string()});
-  if (plugins.allow_config) command.emplace_back("--allow-config-plugins");
+// What the user's word is needed for: plugins, and the program of on_event of what trains.
+void AddWords(const SweepRequest& request, bool trains, std::vector<std::string>& command) {
+  for (const fs::path& path : request.plugins.paths)
+    command.insert(command.end(), {"--plugin-path", path.string()});
+  if (request.plugins.allow_config) command.emplace_back("--allow-config-plugins");
+  if (trains && request.allow_on_event) command.emplace_back("--allow-on-event");
 }
 
 }  // namespace
@@ -69,6 +71,7 @@ std::vector<SweepItem> ItemsOf(const CheckedSweep& sweep, const fs::path& direct
     item.path = directory / item.run.name;
     item.facts = sweep.groups[item.run.group];
     item.state = StateOnDisk(item.path);
+    item.pace = PaceOf(item.path);
     items.push_back(std::move(item));
   }
   return items;
@@ -79,16 +82,16 @@ std::vector<std::string> CommandOf(const SweepItem& item, const SweepRequest& re
   std::vector<std::string> command = {"medley"};
   if (item.state == ItemState::kTrained || item.state == ItemState::kScoring) {
     command.insert(command.end(), {"eval", item.path.string()});
-    AddPlugins(request.plugins, command);
+    AddWords(request, /*trains=*/false, command);
     return command;
   }
   if (item.state != ItemState::kNew) {
     command.insert(command.end(), {"resume", item.path.string()});
-    AddPlugins(request.plugins, command);
+    AddWords(request, /*trains=*/true, command);
     return command;
   }
   command.insert(command.end(), {"train", request.config.string(), "--out", item.path.string()});
-  AddPlugins(request.plugins, command);
+  AddWords(request, /*trains=*/true, command);
   if (!profile.empty()) command.insert(command.end(), {"--profile", profile.string()});
   command.insert(command.end(), record.share.begin(), record.share.end());
   std::vector<std::string> fixed = record.fixed;  // whose budget and threads are divided by now
@@ -105,19 +108,16 @@ std::vector<std::string> CommandOf(const SweepItem& item, const SweepRequest& re
 }
 
 double SecondsLeft(const std::vector<SweepItem>& items, std::int64_t jobs) {
-  std::vector<RunPace> paces;
   std::vector<double> known;
-  for (const SweepItem& item : items) {
-    paces.push_back(item.state == ItemState::kNew ? RunPace() : PaceOf(item.path));
-    if (std::isfinite(paces.back().seconds)) known.push_back(paces.back().seconds);
-  }
+  for (const SweepItem& item : items)
+    if (std::isfinite(item.pace.seconds)) known.push_back(item.pace.seconds);
   const double usual = Median(std::move(known));
   double all = 0, longest = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const double step = std::isfinite(paces[i].seconds) ? paces[i].seconds : usual;
-    const auto steps = static_cast<double>(StepsLeft(items[i], paces[i]));
+  for (const SweepItem& item : items) {
+    const double step = std::isfinite(item.pace.seconds) ? item.pace.seconds : usual;
+    const auto steps = static_cast<double>(StepsLeft(item));
     double seconds = steps > 0 ? steps * step : 0;
-    if (items[i].facts.hours > 0) seconds = std::min(seconds, items[i].facts.hours * 3600);
+    if (item.facts.hours > 0) seconds = std::min(seconds, item.facts.hours * 3600);
     all += seconds;
     longest = std::max(longest, seconds);
   }
@@ -136,7 +136,7 @@ ordered_json ItemsJson(const std::vector<SweepItem>& items, const SweepRecord& r
                     {"values", std::move(values)},
                     {"seed", item.run.seed},
                     {"state", EnumName(item.state)},
-                    {"step", item.state == ItemState::kNew ? 0 : PaceOf(item.path).step},
+                    {"step", item.pace.step},
                     {"steps", item.facts.steps},
                     {"why", item.why}});
   }

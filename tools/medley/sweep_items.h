@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <medley/config/field.h>
+#include <medley/runs/run_pace.h>
 
 #include "tools/medley/sweep_request.h"
 
@@ -29,6 +30,7 @@ struct SweepItem {
   std::filesystem::path path = {};
   GroupFacts facts = {};
   ItemState state = ItemState::kNew;
+  RunPace pace = {};       // when it was looked at last
   std::string why = {};    // it failed
   bool lost_some = false;  // it is over, and dropped something or could not be scored
   bool measures = false;   // without another's profile

@@ -19,6 +19,7 @@
 #include <medley/run/published_files.h>
 #include <medley/run/validate.h>
 #include <medley/runs/job_share.h>
+#include <medley/train/event_command.h>
 
 namespace medley {
 namespace {
@@ -56,6 +57,8 @@ RunConfig CheckCombination(const SweepRequest& request, const std::vector<std::s
   PublishedFilesOf(request.config, files, registry).Require();
   const CheckedRun checked = CheckRun(request.config, files.overrides(), registry, RunAge::kBegins,
                                       std::nullopt, Locks::kHold, files.of_model());
+  ConfirmOnEvent(checked.run.on_event, request.config,
+                 {.overrides = overrides, .allow_config = request.allow_on_event});
   CheckDataFiles(checked.run, checked.curriculum, registry);
   warnings.push_back(ThreadsWarning(checked.run.threads, Cores()));
   for (OddSetting& setting : OddSettings(checked, registry)) warnings.push_back(std::move(setting.words));
@@ -78,10 +81,10 @@ void AddFiles(const RunConfig& config, std::map<std::string, std::string>& files
 // RunProfileKey: model, tokenizer, what is trained, device, threads, numerics. It measures tasks anew where
 // their TaskProfileKey differs: variant, options, terms. Neither looks at these.
 bool ChangesNoProfile(const std::string& key) {
-  static const std::set<std::string> kKeys = {
-      "balance",       "budget", "checkpoint",    "data",        "draws_per_step",
-      "eval",          "hours",  "on_task_error", "plan",        "seed",
-      "start_timeout", "steps",  "tasks",         "tensorboard", "weights"};
+  static const std::set<std::string> kKeys = {"balance",        "budget", "checkpoint",  "data",
+                                              "draws_per_step", "eval",   "hours",       "on_event",
+                                              "on_task_error",  "plan",   "seed",        "start_timeout",
+                                              "steps",          "tasks",  "tensorboard", "weights"};
   const std::vector<std::string> path = SplitPath(key);
   if (path.front() == "optimizer")
     return path.size() > 1 && path[1] != "groups";  // which say what is trained

@@ -17,6 +17,7 @@ struct SweepRequest {
   std::int64_t seeds = 0;              // how many; 0: those of the arguments, or the config's alone
   std::int64_t jobs = 1;
   NamedPlugins plugins;
+  bool allow_on_event = false;
   std::string command;  // as it was given, for a shell
 };
 

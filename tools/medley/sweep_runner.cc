@@ -12,7 +12,6 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/page/run_verdict.h>
 #include <medley/report/screen.h>
-#include <medley/runs/run_pace.h>
 
 namespace medley {
 namespace {
@@ -58,8 +57,9 @@ bool SweepRunner::IsOver() const {
 }
 
 // Who holds one may be gone by now: then it goes on, or is scored.
-void SweepRunner::LookAtHeld() {
+void SweepRunner::LookAtRuns() {
   for (SweepItem& item : items_) {
+    if (item.state == ItemState::kTraining || item.state == ItemState::kHeld) item.pace = PaceOf(item.path);
     if (item.state != ItemState::kHeld) continue;
     item.state = StateOnDisk(item.path);
     if (item.state != ItemState::kHeld)
@@ -114,7 +114,7 @@ void SweepRunner::Start(std::size_t index) {
   }
   console_.Say(item.run.name + (item.state == ItemState::kNew
                                     ? " begins"
-                                    : " goes on after step " + std::to_string(PaceOf(item.path).step)));
+                                    : " goes on; it was at step " + std::to_string(item.pace.step)));
   item.state = ItemState::kTraining;
 }
 
@@ -126,6 +126,7 @@ void SweepRunner::Fail(SweepItem& item, const std::string& why) {
 
 void SweepRunner::TakeEnd(const SweepJob& job) {
   SweepItem& item = items_[job.item()];
+  item.pace = PaceOf(item.path);
   if (job.trains()) return TakeEndOfTraining(item, job);
   if (is_interrupted_ && !IsCode(job.code(), ExitCode::kDone)) {
     item.state = ItemState::kTrained;
@@ -177,7 +178,7 @@ std::string SweepRunner::StatusWords() const {
   for (auto job = jobs_.begin(); job != jobs_.end(); ++job) {
     const SweepItem& item = items_[job->item()];
     words += (job == jobs_.begin() ? "; " : ", ") + item.run.name + " " +
-             (job->trains() ? std::to_string(PaceOf(item.path).step) + "/" + std::to_string(item.facts.steps)
+             (job->trains() ? std::to_string(item.pace.step) + "/" + std::to_string(item.facts.steps)
                             : std::string("is scored"));
   }
   if (const std::size_t held = Count(ItemState::kHeld); held > 0)
@@ -191,7 +192,7 @@ void SweepRunner::ShowStatus() {
   const double now = SteadySeconds();
   if (now < next_look_) return;
   next_look_ = now + kLookAgain;
-  LookAtHeld();
+  LookAtRuns();
   console_.Status(StatusWords());
 }
 

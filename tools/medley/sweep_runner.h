@@ -33,7 +33,7 @@ class SweepRunner {
 
  private:
   bool IsOver() const;
-  void LookAtHeld();
+  void LookAtRuns();
   std::filesystem::path ProfileFor(const SweepItem& item) const;
   bool MustWait(const SweepItem& item) const;
   bool StartNext();
