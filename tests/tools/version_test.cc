@@ -92,7 +92,8 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
   EXPECT_EQ(verbs, (std::set<std::string>{"train",     "resume",  "plan",     "report",     "estimate",
                                           "eval",      "export",  "generate", "inspect",    "tasks",
                                           "plugins",   "models",  "new",      "sample",     "validate",
-                                          "tokenizer", "version", "weights",  "completion", "launch"}));
+                                          "tokenizer", "version", "weights",  "completion", "launch",
+                                          "follow"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.
