@@ -350,6 +350,16 @@ class Following(unittest.TestCase):
         self.assertEqual(self.steps("mine.3"), list(range(1, 13)))
         self.assertEqual(self.target.segments["mine.3"]["segment"].first_id, "id-mine")
 
+    def test_what_a_later_resume_went_back_behind_did_not_happen(self):
+        self.run_.steps(1, 60)
+        self.run_.end(60)
+        self.run_.start(40)
+        self.run_.end(60, "stopped", "asked to")
+        self.run_.start(20)
+        self.run_.end(60)
+        self.follow()
+        self.assertEqual(self.kinds(), [(20, "resume"), (60, "ended")])
+
     def test_a_run_that_ended_where_it_went_back_to_has_nothing_new(self):
         self.run_.steps(1, 30)
         self.run_.end(30)
@@ -504,6 +514,14 @@ class Command(unittest.TestCase):
             code, said = self.medley(*words)
             self.assertEqual(code, 2, said)
             self.assertIn(expected, said)
+
+    def test_a_package_that_cannot_be_imported_is_said(self):
+        fake = self.folder / "packages/wandb"
+        fake.mkdir(parents=True)
+        (fake / "__init__.py").write_text("import nothing_of_this_name\n")
+        code, said = self.medley(self.run_.path, "--to", "wandb", PYTHONPATH=str(fake.parent))
+        self.assertEqual(code, 2, said)
+        self.assertIn("nothing_of_this_name", said)
 
     def test_nothing_is_started_inside_the_run(self):
         fake = self.folder / "packages/wandb"

@@ -257,6 +257,23 @@ class Real:
 class Mlflow(Real, unittest.TestCase):
     tracker_class = OfMlflow
 
+    def refused(self, uri, code):
+        self.environment["MLFLOW_TRACKING_URI"] = uri
+        running = self.start()
+        said = running.communicate(timeout=120)[0]
+        self.assertEqual(running.returncode, code, said)
+        self.assertNotIn("Traceback", said)
+        return said.replace("\n", " ")
+
+    def test_places_that_are_none(self):
+        before = sorted(os.listdir(self.run_.path))
+        self.assertIn("store of files", self.refused("./mlruns", 2))
+        self.assertIn("lies in the run", self.refused(f"sqlite:///{self.run_.path}/mlflow.db", 2))
+        self.assertIn("nsupported", self.refused("strange://somewhere", 1))
+        self.environment["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
+        self.assertNotIn("secret", self.refused("http://me:secret@127.0.0.1:9", 1))
+        self.assertEqual(sorted(os.listdir(self.run_.path)), before)
+
 
 class Trackio(Real, unittest.TestCase):
     tracker_class = OfTrackio

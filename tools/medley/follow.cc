@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
         "with Python's headers (Debian: python3-dev)");
   const fs::path interpreter = FindInterpreter();
   if (interpreter.empty())
-    throw InputError("medley follow needs Python 3.10 or newer, and none is there. Install one, and into it " +
-                     target + " (python3 -m pip install " + target +
-                     "); MEDLEY_PYTHON may name its interpreter");
+    throw InputError(
+        "medley follow needs Python 3.10 or newer, and none is there. Install one, and into it " + target +
+        " (python3 -m pip install " + target + "); MEDLEY_PYTHON may name its interpreter");
   BecomePython(interpreter, script, arguments, "medley follow");
 }
 

@@ -61,10 +61,11 @@ def _sent(following):
 def _follow(words):
     given = _arguments(words)
     run = RunFiles(os.path.realpath(given.run))
+    follower.refuse_folders_in(run.path, [".", directory()])  # before a tracker is imported, which may write there
     target_class = _targets()[given.to]
     target_class.require()
     target = target_class(given.project)
-    follower.refuse_folders_in(run.path, [".", directory(), *target.folders()])
+    follower.refuse_folders_in(run.path, target.folders())
     name = given.name or os.path.basename(run.path)
     if printable(name) != name:
         raise BadInput(f"'{printable(name)}' cannot be the name of a run there; --name gives another")
@@ -94,11 +95,12 @@ def main(words):
         say(str(error))
         return BAD_INPUT
     except TargetError as error:
-        say(f"{printable(error)}. What came through is noted; the same command goes on from there")
+        say(f"{printable(error).rstrip('.')}. What came through is noted; the same command goes on from there")
     except (Failed, RecursionError) as error:
         say(str(error))
     except OSError as error:
-        say(f"{printable(error.filename or 'a file')}: {error.strerror or error}")
+        where = error.filename or directory()  # a write has no name, and only notes are written
+        say(f"{printable(where)}: {error.strerror or error}. What came through is noted; the same command goes on from there")
         return BAD_INPUT if isinstance(error, (PermissionError, NotADirectoryError, IsADirectoryError)) else FAILED
     return FAILED
 

@@ -83,7 +83,7 @@ class State:
 
     def read_again(self):
         """All lines are read from the first on, whatever of them is sent."""
-        self.place = beginning()
+        self.place, self.events_size = beginning(), 0
         self._close()
 
     def take_line(self, line):

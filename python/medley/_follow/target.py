@@ -41,7 +41,10 @@ class Target:
                 f"{sys.executable} has no {cls.package}. Install it there: {sys.executable} -m pip install {cls.package}; or MEDLEY_PYTHON "
                 "names an interpreter that has it"
             )
-        return importlib.import_module(cls.package)
+        try:
+            return importlib.import_module(cls.package)
+        except ImportError as error:
+            raise BadInput(f"{sys.executable} cannot import {cls.package}: {error}") from error
 
     def place(self):
         """Where it sends, without a secret: a text that tells two of them apart."""

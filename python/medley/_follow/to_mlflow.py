@@ -44,7 +44,7 @@ class MlflowTarget(Target):
                 "MLflow's store of files cannot hold both loss/TASK and loss/TASK/TERM; MLFLOW_TRACKING_URI may name a server, or a database: "
                 "sqlite:///mlflow.db"
             )
-        self._client = mlflow.MlflowClient(self._uri)
+        self._mlflow, self._client = mlflow, None  # which makes a database where none is
         self._run = ""
         self._last = {}  # step by key, of what was there when it was opened
 
@@ -59,7 +59,8 @@ class MlflowTarget(Target):
         try:
             return act()
         except self._errors as error:
-            raise TargetError(f"mlflow: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+            words = str(error).strip().splitlines() or [type(error).__name__]
+            raise TargetError(f"mlflow: {words[0].replace(self._uri, self.place())}") from error
 
     def open(self, segment):
         return self._call(lambda: self._open(segment))
@@ -78,6 +79,7 @@ class MlflowTarget(Target):
         return found[0] if found else None
 
     def _open(self, segment):
+        self._client = self._client or self._mlflow.MlflowClient(self._uri)
         experiment = self._experiment()
         run, is_new = self._find(segment, experiment), False
         if run is None:
