@@ -52,13 +52,13 @@ ExitCode RunEvents::Train(const std::function<ExitCode()>& train,
   try {
     const ExitCode code = train();
     stalls_.End();
-    TellEnd("end", code == ExitCode::kInterrupted ? "interrupted" : why_over(), code);
+    TellEnd("end", code == ExitCode::kInterrupted ? "it was interrupted" : why_over(), code);
     return code;
   } catch (const std::exception& error) {
     stalls_.End();
     const Failure failure = Failure::Of(error);
     if (failure.code == ExitCode::kInterrupted)  // several processes stop together
-      TellEnd("end", "interrupted", failure.code);
+      TellEnd("end", "it was interrupted", failure.code);
     else
       TellEnd("fail", failure.reason, failure.code);
     throw;

@@ -112,7 +112,7 @@ TEST_F(OnEvent, HearsWhyARunFailedAndThatItWasInterrupted) {
     EXPECT_EQ(test::TrainInterrupted(session), ExitCode::kInterrupted);
   }
   EXPECT_EQ(listener_.Heard().back().at("event"), "end");
-  EXPECT_EQ(listener_.Heard().back().at("why"), "interrupted");
+  EXPECT_EQ(listener_.Heard().back().at("why"), "it was interrupted");
   EXPECT_EQ(listener_.Heard().back().at("exit_code"), 130);
 }
 

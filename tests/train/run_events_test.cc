@@ -176,7 +176,7 @@ TEST_F(Events, ThatItEndsOrFailsIsToldOnceAndNotWhereItOnlyWentAsFarAsItWasAsked
   EXPECT_EQ(listener.Words(), "end 0, fail 0, end 0");
   const auto heard = listener.Heard();
   ASSERT_EQ(heard.size(), 3U);
-  EXPECT_EQ(heard[0].at("why"), "interrupted");
+  EXPECT_EQ(heard[0].at("why"), "it was interrupted");
   EXPECT_EQ(heard[0].at("exit_code"), 130);
   EXPECT_EQ(heard[1].at("why"), "no\nnumber");
   EXPECT_EQ(heard[1].at("exit_code"), 5);
