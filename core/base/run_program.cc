@@ -147,7 +147,7 @@ ProgramEnd WaitFor(pid_t pid, int errors, std::chrono::milliseconds limit) {
   }
   constexpr int kMostPieces = 64;  // of one that others go on to write to
   pollfd left{errors, POLLIN, 0};
-  for (int i = 0; i < kMostPieces && ::poll(&left, 1, 0) > 0 && (left.revents & POLLIN) != 0; ++i)
+  for (int i = 0; i<kMostPieces&& ::poll(&left, 1, 0)> 0 && (left.revents & POLLIN) != 0; ++i)
     last.Read(errors, 0);
   end.last_words = last.Words();
   if (status && WIFEXITED(*status)) end.exit_code = WEXITSTATUS(*status);

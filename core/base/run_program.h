@@ -24,8 +24,8 @@ struct ProgramEnd {
 // Runs a program to its end, and waits for it; on any thread. command.front() is its path: no shell, and no
 // PATH. `input` is its standard input, and what it writes to standard output is lost. It has this process's
 // environment and working directory, none of its other files, signals as a process begins with, and a process
-// group of its own, so that no terminal's Ctrl-C reaches it. What of it is still there after `limit` is killed;
-// what it left behind when it ended by itself goes on.
+// group of its own, so that no terminal's Ctrl-C reaches it. What of it is still there after `limit` is
+// killed; what it left behind when it ended by itself goes on.
 ProgramEnd RunProgram(const std::vector<std::string>& command, std::string_view input,
                       std::chrono::milliseconds limit);
 

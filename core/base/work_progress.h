@@ -25,8 +25,8 @@ class WorkProgress {
   // From here on this process tells nothing: another one tells the same.
   static void Silence() noexcept;
 
-  // How often any work of this process said how far it is, told or not: whoever sees it grow knows that it goes
-  // on. From any thread.
+  // How often any work of this process said how far it is, told or not: whoever sees it grow knows that it
+  // goes on. From any thread.
   static std::uint64_t Signs() noexcept;
 
   // Takes the line away, for whoever prints something else; it comes back where more is said.

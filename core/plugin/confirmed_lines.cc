@@ -68,7 +68,8 @@ void ConfirmedLines::Add(const std::vector<std::string>& lines) {
 std::string ConfirmedLines::Remembers(const std::string& them) const {
   if (file_.empty()) return "";
   if (why_ignored_.empty()) return "; " + DisplayPath(file_) + " then remembers " + them;
-  return ". " + DisplayPath(file_) + ", which remembers " + them + ", is not read: " + Printable(why_ignored_);
+  return ". " + DisplayPath(file_) + ", which remembers " + them +
+         ", is not read: " + Printable(why_ignored_);
 }
 
 }  // namespace medley

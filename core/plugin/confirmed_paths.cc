@@ -39,8 +39,7 @@ bool IsConfirmed(const fs::path& real, const ConfirmedLines& confirmed) {
                    ": plugin_path names plugins that you have not confirmed. A plugin is code that runs with "
                    "your rights, and a config may come from anybody:" +
                    places + "\nIf you trust them, name them once (" + flags.substr(1) +
-                   "), or give --allow-config-plugins" +
-                   confirmed.Remembers("them"));
+                   "), or give --allow-config-plugins" + confirmed.Remembers("them"));
 }
 
 }  // namespace
@@ -58,7 +57,8 @@ std::vector<fs::path> ConfirmPlugins(const NamedPlugins& named, const fs::path& 
     const bool is_named = std::ranges::any_of(searched, [&](const fs::path& other) {
       return RealPath(other) == real || RealPath(other) == real.parent_path();
     });
-    if (!real.empty() && !named.allow_config && !is_named && !IsConfirmed(real, confirmed)) strange.push_back(real);
+    if (!real.empty() && !named.allow_config && !is_named && !IsConfirmed(real, confirmed))
+      strange.push_back(real);
   }
   if (!strange.empty()) Refuse(config, strange, confirmed);
   for (const fs::path& of : of_config) {

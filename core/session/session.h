@@ -64,10 +64,9 @@ struct ResumeRequest {
 // off, autocast) is neither heeded nor changed: each call puts it back. What stays for the life of the
 // process are the allocator that counts the CPU's tensors, a GPU's budget, and CUBLAS_WORKSPACE_CONFIG where
 // a run is deterministic; tensors that the program makes while a session lives count towards its budget.
-// Where the config has an on_event, its program is told what happens to the run, and each call of Train, and the
-// session's end, waits for it.
-// Errors are InputErrors for what the user gave, and an Error with ExitCode::kDoesNotFit for a budget that is
-// too small.
+// Where the config has an on_event, its program is told what happens to the run; Train waits for it where the
+// run ends, and so does the session's end. Errors are InputErrors for what the user gave, and an Error with
+// ExitCode::kDoesNotFit for a budget that is too small.
 class Session {
  public:
   // Checks every file, plans and makes the directory; nothing is trained so far. Where it throws nothing is

@@ -266,9 +266,9 @@ ResumedRun ResumeRun(std::shared_ptr<const RunDirectory> directory, const Resume
   }
   std::vector<std::string> on_event;
   if (cluster->is_first() && !start.script)  // a run that is repeated tells nobody
-    on_event = ConfirmOnEvent(
-        read.inputs.checked.run.on_event, NewestConfig(path),
-        {.overrides = start.request.overrides, .allow_config = start.request.allow_on_event});
+    on_event =
+        ConfirmOnEvent(read.inputs.checked.run.on_event, NewestConfig(path),
+                       {.overrides = start.request.overrides, .allow_config = start.request.allow_on_event});
   cluster->FirstAlone(
       [&] { CheckDataFiles(read.inputs.checked.run, read.inputs.checked.curriculum, read.inputs.registry); });
   const std::string threads =

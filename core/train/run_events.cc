@@ -19,7 +19,8 @@ constexpr std::chrono::seconds kUnsaid{2};  // that the end of a run may wait wi
 
 ordered_json Figures(const std::map<std::string, double>& values) {
   ordered_json json = ordered_json::object();
-  for (const auto& [task, value] : values) json[task] = std::isfinite(value) ? ordered_json(value) : ordered_json();
+  for (const auto& [task, value] : values)
+    json[task] = std::isfinite(value) ? ordered_json(value) : ordered_json();
   return json;
 }
 
@@ -51,13 +52,13 @@ ExitCode RunEvents::Train(const std::function<ExitCode()>& train,
   try {
     const ExitCode code = train();
     stalls_.End();
-    TellEnd("end", code == ExitCode::kInterrupted ? "interrupted" : why_over(), code);
+    TellEnd("end", code == ExitCode::kInterrupted ? "it was interrupted" : why_over(), code);
     return code;
   } catch (const std::exception& error) {
     stalls_.End();
     const Failure failure = Failure::Of(error);
     if (failure.code == ExitCode::kInterrupted)  // several processes stop together
-      TellEnd("end", "interrupted", failure.code);
+      TellEnd("end", "it was interrupted", failure.code);
     else
       TellEnd("fail", failure.reason, failure.code);
     throw;
@@ -99,8 +100,7 @@ void RunEvents::Take(const StageStart& start) {
 
 void RunEvents::Take(const SaveRecord& record) {
   stalls_.WorkDone();
-  TellAt(record.step, "checkpoint",
-         {{"checkpoint", (setting_.run / record.checkpoint.filename()).string()}});
+  TellAt(record.step, "checkpoint", {{"checkpoint", (setting_.run / record.checkpoint.filename()).string()}});
 }
 
 void RunEvents::Sync(LogMarks& /*marks*/) { stalls_.Work(); }

@@ -18,9 +18,9 @@
 
 namespace medley {
 
-// Tells a run's on_event program what happens to it: a stage begins, a checkpoint is saved, the run ends, fails
-// or stalls (see StallClock). Changes nothing of the run, which never waits for it but at its end; what became of
-// the program is a warning. On the trainer's thread.
+// Tells a run's on_event program what happens to it: a stage begins, a checkpoint is saved, the run ends,
+// fails or stalls (see StallClock). Changes nothing of the run, which never waits for it but at its end; what
+// became of the program is a warning. On the trainer's thread.
 class RunEvents final : public RecordSink {
  public:
   struct Setting {
@@ -36,8 +36,8 @@ class RunEvents final : public RecordSink {
   // Waits for what the program was told last, as Train does at the run's end.
   ~RunEvents() override;
 
-  // Calls what trains, and returns or throws as that does, having told how it ended: nothing where it is just as
-  // far as it was asked to go. `why_over`: why the run is over, "" where it is not.
+  // Calls what trains, and returns or throws as that does, having told how it ended: nothing where it is just
+  // as far as it was asked to go. `why_over`: why the run is over, "" where it is not.
   ExitCode Train(const std::function<ExitCode()>& train, const std::function<std::string()>& why_over);
 
   using RecordSink::Take;

@@ -46,8 +46,8 @@ class StallClock {
   bool works_ = false, told_ = false;
 };
 
-// Looks at such a clock on a thread of its own, and tells of each stall from there. All other functions on any
-// one thread.
+// Looks at such a clock on a thread of its own, and tells of each stall from there. All other functions on
+// any one thread.
 class StallWatch {
  public:
   struct Setting {

@@ -102,7 +102,8 @@ TEST_F(RunPrograms, HasNoFileOfThisProcessAndAGroupOfItsOwn) {
 }
 
 TEST_F(RunPrograms, ItsSignalsAreThoseOfAProgramThatBegins) {
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore {
+  }, before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGUSR1, &ignore, &before);
   sigset_t blocked, mask;
@@ -131,7 +132,8 @@ TEST_F(RunPrograms, AProgramIsFoundInPathAndElseItIsSaidWhatIsWrong) {
   ::chmod(script.c_str(), 0644);
   EXPECT_EQ(FindProgram("medley-script"), "");
   setenv("PATH", path.c_str(), 1);
-  EXPECT_TRUE(Has(ProgramProblem(script), "medley-script is not executable: chmod +x ")) << ProgramProblem(script);
+  EXPECT_TRUE(Has(ProgramProblem(script), "medley-script is not executable: chmod +x "))
+      << ProgramProblem(script);
   EXPECT_NE(ProgramProblem(scratch_.path()), "");
   EXPECT_NE(ProgramProblem(scratch_ / "nothing"), "");
   ::chmod(script.c_str(), 0755);

@@ -78,7 +78,8 @@ TEST(RunConfig, AnEventsProgramIsAPathWhereItHasASlash) {
 TEST(RunConfig, AnEventsProgramThatIsNoneIsRefused) {
   const Workspace work;
   EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": \"mail\""), "run.json:6:13: on_event: expected an array"));
-  EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"\"]"), "on_event.0: expected a string that is not empty"));
+  EXPECT_TRUE(
+      Has(RunMistakes(work, "\"on_event\": [\"\"]"), "on_event.0: expected a string that is not empty"));
   EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"a\", 3]"), "on_event.1: expected a string"));
   EXPECT_TRUE(Has(RunMistakes(work, "\"on_event\": [\"a\", \"b\\u0000c\"]"), "on_event.1: has a zero byte"));
 }

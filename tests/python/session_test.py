@@ -63,6 +63,16 @@ class SessionTest(unittest.TestCase):
         subprocess.run([COMMAND, "train", CONFIG, *words], check=True, stdout=subprocess.DEVNULL)
         self.assertEqual(self.bytes_of("command"), self.straight)
 
+    def test_a_program_hears_of_its_events_and_not_that_it_goes_only_so_far(self):
+        heard = self.scratch / "heard"
+        with self.begin("events", on_event=["sh", "-c", f"cat >> '{heard}'"]) as run:
+            run.train(4)
+            run.train()
+            events = [json.loads(line) for line in heard.read_text().splitlines()]
+        self.assertEqual([(event["event"], event["step"]) for event in events], [("checkpoint", 4), ("checkpoint", 8), ("checkpoint", 12), ("end", 12)])
+        self.assertEqual(events[-1]["run"], run.directory)
+        self.assertEqual(self.bytes_of("events"), self.straight)
+
     def test_steps_yield_their_records_and_are_saved_at_the_end_alone(self):
         with self.begin("steps", checkpoint={"every": 0}) as run:
             self.assertEqual(run.train(2)["step"], 2)

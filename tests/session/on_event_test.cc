@@ -67,7 +67,8 @@ TEST_F(OnEvent, OfAConfigNeedsTheUsersWordAndAResumeHasItThen) {
   const BeginRequest theirs = Config("[\"./listen\"]");
   const Ended refused = test::TrainToTheEnd(theirs, run());
   EXPECT_EQ(refused.code, ExitCode::kBadInput) << refused.out;
-  EXPECT_TRUE(Has(refused.out, listener_.path().string()) && Has(refused.out, "--allow-on-event")) << refused.out;
+  EXPECT_TRUE(Has(refused.out, listener_.path().string()) && Has(refused.out, "--allow-on-event"))
+      << refused.out;
   EXPECT_FALSE(fs::exists(run()));
   BeginRequest allowed = theirs;
   allowed.allow_on_event = true;
@@ -95,8 +96,8 @@ TEST_F(OnEvent, OfAConfigNeedsTheUsersWordAndAResumeHasItThen) {
 TEST_F(OnEvent, HearsWhyARunFailedAndThatItWasInterrupted) {
   test::TroubleRun trouble;
   BeginRequest request = test::RequestOf(
-      "quickstart.json", trouble.Overrides() + " plan=false steps=9 tasks.trouble.options.fails_at=4 " +
-                             listener_.override());
+      "quickstart.json",
+      trouble.Overrides() + " plan=false steps=9 tasks.trouble.options.fails_at=4 " + listener_.override());
   request.plugins.paths = {test::TroubleRun::Plugin()};
   const Ended failed = test::TrainToTheEnd(request, trouble.run());
   EXPECT_EQ(failed.code, ExitCode::kFailed) << failed.out;
@@ -111,7 +112,7 @@ TEST_F(OnEvent, HearsWhyARunFailedAndThatItWasInterrupted) {
     EXPECT_EQ(test::TrainInterrupted(session), ExitCode::kInterrupted);
   }
   EXPECT_EQ(listener_.Heard().back().at("event"), "end");
-  EXPECT_EQ(listener_.Heard().back().at("why"), "interrupted");
+  EXPECT_EQ(listener_.Heard().back().at("why"), "it was interrupted");
   EXPECT_EQ(listener_.Heard().back().at("exit_code"), 130);
 }
 

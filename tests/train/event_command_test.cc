@@ -93,8 +93,8 @@ TEST_F(EventCommands, WhatCannotBeRunIsRefusedWhoeverNamesIt) {
   fs::remove(script_);
   EXPECT_TRUE(Has(Refusal(command_, allowed_), "no such file")) << Refusal(command_, allowed_);
   EXPECT_TRUE(Has(Refusal({scratch_.path().string()}, allowed_), "on_event: "));
-  EXPECT_TRUE(Has(Refusal({"no-such-program"}, allowed_),
-                  "no directory of PATH has a program 'no-such-program'"));
+  EXPECT_TRUE(
+      Has(Refusal({"no-such-program"}, allowed_), "no directory of PATH has a program 'no-such-program'"));
   EXPECT_FALSE(fs::exists(scratch_ / "state"));
 }
 

@@ -170,12 +170,13 @@ TEST_F(Events, ThatItEndsOrFailsIsToldOnceAndNotWhereItOnlyWentAsFarAsItWasAsked
   events->Train(Done, [] { return ""; });
   EXPECT_EQ(listener.Words(), "");
   events->Train([] { return ExitCode::kInterrupted; }, [] { return ""; });
-  EXPECT_THROW(events->Train([]() -> ExitCode { throw Error("no\nnumber", ExitCode::kDoesNotFit); }, Over), Error);
+  EXPECT_THROW(events->Train([]() -> ExitCode { throw Error("no\nnumber", ExitCode::kDoesNotFit); }, Over),
+               Error);
   for (int i = 0; i < 2; ++i) events->Train(Done, Over);
   EXPECT_EQ(listener.Words(), "end 0, fail 0, end 0");
   const auto heard = listener.Heard();
   ASSERT_EQ(heard.size(), 3U);
-  EXPECT_EQ(heard[0].at("why"), "interrupted");
+  EXPECT_EQ(heard[0].at("why"), "it was interrupted");
   EXPECT_EQ(heard[0].at("exit_code"), 130);
   EXPECT_EQ(heard[1].at("why"), "no\nnumber");
   EXPECT_EQ(heard[1].at("exit_code"), 5);
@@ -206,7 +207,8 @@ TEST_F(Events, AStallIsToldWhileTheRunStandsStill) {
 
 TEST_F(Events, AProgramThatFailsOrTakesTooLongIsALineAndTheRunGoesOn) {
   const auto script = test::WriteScript(
-      scratch_ / "listen", "read event; case $event in *checkpoint*) sleep 60;; *) echo 'no net' >&2; exit 7;; esac");
+      scratch_ / "listen",
+      "read event; case $event in *checkpoint*) sleep 60;; *) echo 'no net' >&2; exit 7;; esac");
   const auto events = Begin(script, {.limit = milliseconds(300)});
   const auto train = [&] {
     events->Take(SaveRecord{.step = 1, .checkpoint = scratch_ / "run/step-00000001"});
@@ -214,8 +216,8 @@ TEST_F(Events, AProgramThatFailsOrTakesTooLongIsALineAndTheRunGoesOn) {
     return ExitCode::kDone;
   };
   EXPECT_EQ(events->Train(train, Over), ExitCode::kDone);
-  EXPECT_TRUE(Has(console_.words(),
-                  "on_event: " + script.string() + ", told of \"checkpoint\", was killed, as it took too long"))
+  EXPECT_TRUE(Has(console_.words(), "on_event: " + script.string() +
+                                        ", told of \"checkpoint\", was killed, as it took too long"))
       << console_.words();
   EXPECT_TRUE(Has(console_.words(),
                   "on_event: " + script.string() + ", told of \"end\", ended with exit code 7: no net\n"))
