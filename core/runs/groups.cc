@@ -96,7 +96,7 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
 RunGroup ReadGroup(const fs::path& folder) {
   if (const std::string problem = DirectoryProblem(folder); !problem.empty())
     throw InputError(problem + "; a run, or a folder of runs is expected");
-  RunGroup group{.name = NameOf(folder)};
+  RunGroup group{.name = NameOf(folder), .path = DisplayPath(folder)};
   if (IsRun(folder)) {
     group.runs.push_back(ReadRun(folder));
     if (const std::string why = WhyNotOver(folder, group.runs.front()); !why.empty())
@@ -122,7 +122,9 @@ std::vector<RunGroup> ReadGroupsOfSweep(const fs::path& directory) {
   for (const SweepGroup& group : sweep->groups) {
     const fs::path folder = directory / group.folder;
     const bool has_runs = fs::is_directory(folder, ignored) && std::ranges::any_of(FoldersIn(folder), IsRun);
-    groups.push_back(has_runs || IsRun(folder) ? ReadGroup(folder) : RunGroup{.name = NameOf(folder)});
+    groups.push_back(has_runs || IsRun(folder)
+                         ? ReadGroup(folder)
+                         : RunGroup{.name = NameOf(folder), .path = DisplayPath(folder)});
   }
   return groups;
 }
