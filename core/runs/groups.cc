@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -68,7 +69,7 @@ void TakeRun(const fs::path& path, RunGroup& group) try {
     group.runs.push_back(std::move(run));
   }
 } catch (const Error& error) {
-  group.told.push_back("left out: " + std::string(error.what()));
+  group.told.push_back("left out: " + Printable(std::string_view(error.what())));
 }
 
 // By their names.
