@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -68,7 +69,7 @@ void TakeRun(const fs::path& path, RunGroup& group) try {
     group.runs.push_back(std::move(run));
   }
 } catch (const Error& error) {
-  group.told.push_back("left out: " + std::string(error.what()));
+  group.told.push_back("left out: " + Printable(std::string_view(error.what())));
 }
 
 // By their names.
@@ -96,7 +97,7 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
 RunGroup ReadGroup(const fs::path& folder) {
   if (const std::string problem = DirectoryProblem(folder); !problem.empty())
     throw InputError(problem + "; a run, or a folder of runs is expected");
-  RunGroup group{.name = NameOf(folder)};
+  RunGroup group{.name = NameOf(folder), .path = DisplayPath(folder)};
   if (IsRun(folder)) {
     group.runs.push_back(ReadRun(folder));
     if (const std::string why = WhyNotOver(folder, group.runs.front()); !why.empty())
@@ -122,7 +123,9 @@ std::vector<RunGroup> ReadGroupsOfSweep(const fs::path& directory) {
   for (const SweepGroup& group : sweep->groups) {
     const fs::path folder = directory / group.folder;
     const bool has_runs = fs::is_directory(folder, ignored) && std::ranges::any_of(FoldersIn(folder), IsRun);
-    groups.push_back(has_runs || IsRun(folder) ? ReadGroup(folder) : RunGroup{.name = NameOf(folder)});
+    groups.push_back(has_runs || IsRun(folder)
+                         ? ReadGroup(folder)
+                         : RunGroup{.name = NameOf(folder), .path = DisplayPath(folder)});
   }
   return groups;
 }
