@@ -34,6 +34,7 @@ class OfATree(unittest.TestCase):
         self.write("core/config/a.cc", "#include <medley/config/a.h>\n#include <medley/base/a.h>\n")
         self.write("core/text/deep/b.cu", "  #  include <medley/config/a.h>\n// #include <medley/base/a.h>\n")
         self.write("tasks/one/one.cc", "#include <medley/base/a.h>\n")
+        self.write("tasks/one/build/made.cc", "#include <medley/config/a.h>\n")
         self.write("docs/pictures/none", "")
 
     def write(self, name, text):
