@@ -1,5 +1,7 @@
 #include <medley/runs/run_summary.h>
 
+#include <medley/runs/first_weights.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -62,7 +64,8 @@ void Read(const fs::path& run, RunFacts& facts) {
   if (const json& starts = ListAt(record, "starts"); !starts.empty())
     facts.began = starts.front().value("time", "");
   const fs::path file = NewestConfig(run);
-  const auto config = ReadJson(ReadFile(file), DisplayPath(file));
+  auto config = ReadJson(ReadFile(file), DisplayPath(file));
+  NameFirstWeights(run, config);
   facts.config = ConfigValuesOf(config);
   ReadMetrics(run / kMetricsLog, facts);
   ForEachLine(
