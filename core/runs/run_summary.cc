@@ -64,9 +64,10 @@ void Read(const fs::path& run, RunFacts& facts) {
   if (const json& starts = ListAt(record, "starts"); !starts.empty())
     facts.began = starts.front().value("time", "");
   const fs::path file = NewestConfig(run);
-  auto config = ReadJson(ReadFile(file), DisplayPath(file));
-  NameFirstWeights(run, config);
-  facts.config = ConfigValuesOf(config);
+  const auto config = ReadJson(ReadFile(file), DisplayPath(file));
+  ordered_json compared = config;
+  NameFirstWeights(run, compared);
+  facts.config = ConfigValuesOf(compared);
   ReadMetrics(run / kMetricsLog, facts);
   ForEachLine(
       run / kTimingLog, DamagedLine::kPassedOver,
