@@ -12,6 +12,7 @@
 #include <medley/base/suggest.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/log_lines.h>
+#include <medley/runs/first_weights.h>
 #include <medley/runs/run_state.h>
 #include <medley/runs/runs_below.h>
 #include <medley/runs/sweep_record.h>
@@ -41,6 +42,7 @@ std::string WhyNotOver(const fs::path& path, const GroupRun& run) {
 
 GroupRun ReadRun(const fs::path& path) {
   GroupRun run{.rows = ScoredRowsOf(path), .scores = LastScoresOf(path)};
+  NameFirstWeights(path, run.rows.config);
   const auto seed = run.rows.config.find("seed");
   if (seed == run.rows.config.end() || !seed->is_number_integer())
     throw InputError(DisplayPath(path) + ": its config has no seed");
