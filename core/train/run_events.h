@@ -24,8 +24,8 @@ namespace medley {
 class RunEvents final : public RecordSink {
  public:
   struct Setting {
-    std::vector<std::string> command;  // of ConfirmOnEvent
-    std::filesystem::path run;
+    std::vector<std::string> command = {};  // of ConfirmOnEvent
+    std::filesystem::path run = {};
     std::int64_t step = 0, steps = 0;  // done, and asked for
     std::string first_stage = {};      // that begins with the first step; "": none does
     StallWatch::Setting stalls = {};
