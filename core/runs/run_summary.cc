@@ -65,7 +65,7 @@ void Read(const fs::path& run, RunFacts& facts) {
     facts.began = starts.front().value("time", "");
   const fs::path file = NewestConfig(run);
   const auto config = ReadJson(ReadFile(file), DisplayPath(file));
-  ordered_json compared = config;
+  nlohmann::ordered_json compared = config;
   NameFirstWeights(run, compared);
   facts.config = ConfigValuesOf(compared);
   ReadMetrics(run / kMetricsLog, facts);

@@ -61,8 +61,7 @@ std::vector<std::string> OtherThings(const fs::path& directory) {
   std::vector<std::string> names;
   for (const fs::path& entry : ListDirectory(directory)) {
     const std::string name = entry.filename();
-    if (name != "run.lock" && !name.starts_with(kSweepFile) &&
-        !name.starts_with("." + std::string(kSweepFile)))
+    if (name != "run.lock" && !name.starts_with(std::string(".tmp-") + kSweepFile))
       names.push_back(Printable(name));
   }
   return names;

@@ -159,8 +159,11 @@ TEST(SweepCommand, WhatIsWrongIsToldBeforeAnythingRuns) {
   EXPECT_TRUE(Has(words, "tasks.control.rows: ")) << words;
   const std::string bad = (files / "bad.json").string();
   WriteText(bad, "{\n  \"unit\": \"rows\",\n  \"weights\": {\"contrl\": 1}\n}");
-  EXPECT_TRUE(Has(refusal("weights=" + bad + " steps=1,2"), "bad.json:3:"))
-      << refusal("weights=" + bad + " steps=1,2");
+  const CommandResult file =
+      Shell(PlainMedley() + "sweep " MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json --out " +
+            (files / "sweep").string() + " steps=1,2 weights=" + bad + " 2>&1");
+  EXPECT_EQ(file.code, 2) << file.out;
+  EXPECT_TRUE(Has(file.out, "bad.json:3:")) << file.out;
   EXPECT_TRUE(Has(Shell("WORLD_SIZE=2 " + Sweep(files, "steps=1,2 2>&1")).out, "without medley launch"));
 }
 

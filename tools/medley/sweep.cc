@@ -99,13 +99,19 @@ void SayWhatWouldRun(const SweepRequest& request, const CheckedSweep& sweep, boo
   std::cout << WhatItIs(sweep.record, request.directory) << "; " << TimeWords(items, request.jobs) << '\n';
 }
 
-// Of the groups that have a run that can be compared; those that have none are told.
+// Of the groups that have a run that can be compared: the first of these is what the others are compared
+// with.
 std::optional<GroupComparison> Compare(const SweepRecord& record, const fs::path& directory,
                                        Console& console) {
   std::vector<RunGroup> groups;
   for (const SweepGroup& group : record.groups) {
     try {
-      groups.push_back(ReadGroup(directory / group.folder));
+      RunGroup read = ReadGroup(directory / group.folder);
+      if (!read.runs.empty()) {
+        groups.push_back(std::move(read));
+        continue;
+      }
+      for (const std::string& words : read.told) console.Warn(words);
     } catch (const InputError& error) {
       console.Warn(error.what());
     }
