@@ -30,6 +30,12 @@ std::string LabelOf(std::size_t group) {
   return label;
 }
 
+// With its folders where another one has its name.
+const std::string& NameAmong(const std::vector<RunGroup>& groups, std::size_t group) {
+  const bool is_alone = std::ranges::count(groups, groups[group].name, &RunGroup::name) == 1;
+  return is_alone ? groups[group].name : groups[group].path;
+}
+
 std::vector<double> NumbersOf(const Values& values) {
   std::vector<double> numbers;
   for (const auto& [seed, value] : values) numbers.push_back(value);
@@ -91,7 +97,7 @@ class Comparer {
 
   const std::vector<RunGroup>& groups_;
   GroupComparison result_;
-  std::vector<bool> may_pair_;      // by group, with the first
+  std::vector<bool> may_pair_;     // by group, with the first
   std::vector<RowsApart> unlike_;  // likewise
 };
 
@@ -101,7 +107,7 @@ Comparer::Comparer(const std::vector<RunGroup>& groups) : groups_(groups) {
   std::set<std::string> tasks;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     ComparedGroup& group =
-        result_.groups.emplace_back(ComparedGroup{.label = LabelOf(i), .name = groups[i].name});
+        result_.groups.emplace_back(ComparedGroup{.label = LabelOf(i), .name = NameAmong(groups, i)});
     for (const GroupRun& run : groups[i].runs) {
       group.seeds.push_back(run.seed);
       for (const auto& [task, score] : run.scores) tasks.insert(task);

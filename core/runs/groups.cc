@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <medley/base/durable_file.h>
@@ -11,6 +12,7 @@
 #include <medley/base/suggest.h>
 #include <medley/checkpoint/run_directory.h>
 #include <medley/report/log_lines.h>
+#include <medley/runs/first_weights.h>
 #include <medley/runs/run_state.h>
 #include <medley/runs/runs_below.h>
 #include <medley/runs/sweep_record.h>
@@ -40,6 +42,7 @@ std::string WhyNotOver(const fs::path& path, const GroupRun& run) {
 
 GroupRun ReadRun(const fs::path& path) {
   GroupRun run{.rows = ScoredRowsOf(path), .scores = LastScoresOf(path)};
+  NameFirstWeights(path, run.rows.config);
   const auto seed = run.rows.config.find("seed");
   if (seed == run.rows.config.end() || !seed->is_number_integer())
     throw InputError(DisplayPath(path) + ": its config has no seed");
@@ -68,7 +71,7 @@ void TakeRun(const fs::path& path, RunGroup& group) try {
     group.runs.push_back(std::move(run));
   }
 } catch (const Error& error) {
-  group.told.push_back("left out: " + std::string(error.what()));
+  group.told.push_back("left out: " + Printable(std::string_view(error.what())));
 }
 
 // By their names.
@@ -96,7 +99,7 @@ std::vector<fs::path> FoldersIn(const fs::path& folder) {
 RunGroup ReadGroup(const fs::path& folder) {
   if (const std::string problem = DirectoryProblem(folder); !problem.empty())
     throw InputError(problem + "; a run, or a folder of runs is expected");
-  RunGroup group{.name = NameOf(folder)};
+  RunGroup group{.name = NameOf(folder), .path = DisplayPath(folder)};
   if (IsRun(folder)) {
     group.runs.push_back(ReadRun(folder));
     if (const std::string why = WhyNotOver(folder, group.runs.front()); !why.empty())
@@ -122,7 +125,9 @@ std::vector<RunGroup> ReadGroupsOfSweep(const fs::path& directory) {
   for (const SweepGroup& group : sweep->groups) {
     const fs::path folder = directory / group.folder;
     const bool has_runs = fs::is_directory(folder, ignored) && std::ranges::any_of(FoldersIn(folder), IsRun);
-    groups.push_back(has_runs || IsRun(folder) ? ReadGroup(folder) : RunGroup{.name = NameOf(folder)});
+    groups.push_back(has_runs || IsRun(folder)
+                         ? ReadGroup(folder)
+                         : RunGroup{.name = NameOf(folder), .path = DisplayPath(folder)});
   }
   return groups;
 }

@@ -18,7 +18,7 @@ struct GroupRun {
 
 // Runs that differ in nothing but their seed: those that lie in one folder, or a run alone.
 struct RunGroup {
-  std::string name{};            // the folder's; Printable
+  std::string name{}, path{};    // the folder's; Printable
   std::vector<GroupRun> runs{};  // by seed, each once
   // A line for each run that is left out with the reason, and for what else a reader of the numbers must
   // know.

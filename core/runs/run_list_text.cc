@@ -65,10 +65,12 @@ class ValueWords {
     by_last_part_ = names.size() == values.size();
   }
 
-  // Each run's name has it: as a sweep's do.
+  // As a sweep's do: "learning_rate=1e-3/seed-1".
   bool StandsInNames(const std::vector<ListedRun>& runs) const {
-    return std::ranges::all_of(
-        runs, [&](const ListedRun& one) { return one.name.find(Of(one)) != std::string::npos; });
+    const std::string last = key_.substr(key_.rfind('.') + 1);
+    return std::ranges::all_of(runs, [&](const ListedRun& one) {
+      return one.name.find(last + "=") != std::string::npos || one.name.find(last + "-") != std::string::npos;
+    });
   }
 
   std::string Of(const ListedRun& one) const {

@@ -1,5 +1,7 @@
 #include <medley/runs/run_summary.h>
 
+#include <medley/runs/first_weights.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -63,7 +65,9 @@ void Read(const fs::path& run, RunFacts& facts) {
     facts.began = starts.front().value("time", "");
   const fs::path file = NewestConfig(run);
   const auto config = ReadJson(ReadFile(file), DisplayPath(file));
-  facts.config = ConfigValuesOf(config);
+  ordered_json compared = config;
+  NameFirstWeights(run, compared);
+  facts.config = ConfigValuesOf(compared);
   ReadMetrics(run / kMetricsLog, facts);
   ForEachLine(
       run / kTimingLog, DamagedLine::kPassedOver,

@@ -56,9 +56,11 @@ class Links(InATree):
     def test_each_way_to_lead_nowhere(self):
         self.write("docs/a.md", "# Twice\n[x](gone.md) [y](#gone) ![z](gone.png) `tools/gone` [r](../README.md#gone)\n")
         self.write("docs/b.md", "not in the index")
+        self.write("SECURITY.md", "`core/gone.h`")
         self.write("core/one.h", 'Error("docs/gone.md says why, docs/a.md#gone too") // docs/none.mdx, mydocs/gone.md\n')
         self.write("build/two.h", "// docs/gone.md\n")
         self.assertEqual(self.found(), [
+            "SECURITY.md:1: there is no core/gone.h",
             "core/one.h:1: there is no docs/gone.md", "core/one.h:1: docs/a.md has no heading #gone",
             "docs/a.md:2: there is no docs/gone.md", "docs/a.md:2: docs/a.md has no heading #gone",
             "docs/a.md:2: there is no docs/gone.png", "docs/a.md:2: README.md has no heading #gone",

@@ -63,6 +63,11 @@ TEST_F(Groups, AreTheRunsInAFolderByTheirSeeds) {
   const RunGroup alone = ReadGroup(group_ / "seed-2");
   EXPECT_EQ(alone.name, "seed-2");
   EXPECT_EQ(alone.runs.size(), 1u);
+  std::vector<RunGroup> same;
+  for (const char* run : {"seed-2", "seed-2", "mine"}) same.push_back(ReadGroup(group_ / run));
+  const GroupComparison compared = CompareGroups(same);
+  EXPECT_TRUE(compared.groups[0].name.ends_with("learning_rate=0.1/seed-2")) << compared.groups[0].name;
+  EXPECT_EQ(compared.groups[2].name, "mine");
 }
 
 TEST_F(Groups, LeaveOutWhatCannotBeReadOrIsNotOverAndSayIt) {

@@ -26,7 +26,7 @@ struct MadeRun {
 
   void WriteIn(const std::filesystem::path& run) const {
     std::filesystem::create_directories(run);
-    nlohmann::ordered_json whole = {{"model", "/m.json"}, {"weights", "/w.json"}, {"seed", 0}, {"steps", ends}};
+    nlohmann::ordered_json whole = {{"model", "/m.json"}, {"weights", "/w.json"}, {"seed", 0}, {"steps", ends}, {"eval", {{"seed", 0}}}};
     whole.update(config);
     WriteText(run / "config.resolved.json", whole.dump());
     nlohmann::json start = {{"time", began}, {"step", 0}};

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include <medley/base/error.h>
+#include <medley/runs/first_weights.h>
 #include <medley/runs/run_pace.h>
 #include <medley/runs/sweep_record.h>
 
@@ -102,6 +104,20 @@ TEST(SweepRecord, AnotherCommandMayAddValuesAndSeedsAndNothingElse) {
   SweepRecord none = Rates();
   none.keys.clear();
   EXPECT_TRUE(Has(refusal(none), "learning_rate lacks its 1e-3, 1e-4")) << refusal(none);
+}
+
+// A resume trains by the run's own copy of its weights.
+TEST(FirstWeights, AreThoseThatARunBeganWithAfterAResumeToo) {
+  const ScratchDirectory scratch;
+  const auto named = [&](nlohmann::ordered_json config) {
+    NameFirstWeights(scratch.path(), config);
+    return config.dump();
+  };
+  EXPECT_EQ(named({{"weights", "a"}}), R"({"weights":"a"})") << "no run";
+  WriteText(scratch / "config.resolved.json", R"({"model": "m", "weights": "w", "seed": 1})");
+  EXPECT_EQ(named({{"weights", "a"}}), R"({"weights":"a"})") << "its only one";
+  WriteText(scratch / "config.resolved.1.json", R"({"model": "m", "weights": "own", "seed": 2})");
+  EXPECT_EQ(named({{"weights", "own"}, {"seed", 2}}), R"({"weights":"w","seed":2})");
 }
 
 TEST(RunPace, IsThatOfTheEndOfALogHoweverLongItIs) {

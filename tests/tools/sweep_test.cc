@@ -97,6 +97,7 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   }
   EXPECT_EQ(probed, 1) << "one profile for all";
   EXPECT_EQ(result.at("compared").at("groups").size(), 2U);
+  EXPECT_EQ(result.at("compared").at("before"), json::array()) << "a resume makes no run another";
   EXPECT_TRUE(Has(ReadText(out / "sweep.html"), "<html")) << result.at("page");
 
   const CommandResult again = Shell(command + " 2>&1");
@@ -110,7 +111,7 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
 
 TEST(SweepCommand, ARunThatFailsIsToldAndTheOthersGoOn) {
   const TroubleRun files;
-  const std::string command = Sweep(files, "steps=3 plan=false tasks.trouble.options.fails_at=2,0 2>&1");
+  const std::string command = Sweep(files, "steps=6 plan=false tasks.trouble.options.fails_at=2,0 2>&1");
   const CommandResult swept = Shell(command);
   EXPECT_EQ(swept.code, 3) << swept.out;
   EXPECT_TRUE(Has(swept.out, "fails_at=2/seed-1 failed: ")) << swept.out;
@@ -123,7 +124,7 @@ TEST(SweepCommand, ARunThatFailsIsToldAndTheOthersGoOn) {
 TEST(SweepCommand, WhereNoRunIsDoneItFailed) {
   const TroubleRun files;
   const CommandResult swept =
-      Shell(Sweep(files, "steps=1 plan=false eval.every=1 tasks.trouble.options.dies_at=2,1 --jobs 2 2>&1"));
+      Shell(Sweep(files, "steps=6 plan=false eval.every=6 tasks.trouble.options.dies_at=2,4 --jobs 2 2>&1"));
   EXPECT_EQ(swept.code, 1) << swept.out;
   EXPECT_TRUE(Has(swept.out, "dies_at=2/seed-1 failed: it was ended by a signal")) << swept.out;
 }

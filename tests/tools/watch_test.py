@@ -114,7 +114,7 @@ class Terminal:
 
 def frames(seen):
     """The lines of each time that the screen was drawn."""
-    return [frame.split(b"\x1b[J")[0].replace(b"\x1b[K", b"").split(b"\r\n") for frame in seen.split(b"\x1b[H")[1:]]
+    return [frame.split(b"\x1b[J")[0].replace(b"\x1b[K", b"").replace(b"\r", b"").split(b"\n") for frame in seen.split(b"\x1b[H")[1:]]
 
 
 class Watch(unittest.TestCase):

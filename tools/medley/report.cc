@@ -84,8 +84,8 @@ void PrintGroups(const std::vector<std::filesystem::path>& folders, bool as_json
 int RunReport(int argc, char** argv) {
   CLI::App app(
       "Prints how far a run is, its last scores, what its tasks asked for and got, and what they took, "
-      "against what was planned; or makes a page of it. Of a folder of runs that differ in their seeds "
-      "means and intervals over the seeds, of a sweep what differs between its groups.",
+      "against what was planned; or makes a page of it. Of a folder of runs that differ in their seeds: "
+      "means and intervals over the seeds; of a sweep: what differs between its groups.",
       "medley report");
   std::filesystem::path directory;
   OutputFileOption page(OutputKind::kPage);

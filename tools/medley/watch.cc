@@ -13,6 +13,7 @@
 #include <medley/base/clock.h>
 #include <medley/base/error.h>
 #include <medley/base/terminal.h>
+#include <medley/base/work_progress.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/live_screen.h"
@@ -52,6 +53,7 @@ class Follower {
     if (watched_.GoesOn()) trained_ = now;
     is_over_ =
         !watched_.GoesOn() && (!trained_ || !watched_.MayBeginAgain() || now > *trained_ + kBetweenRuns);
+    WorkProgress::Silence();  // from here on its line would stand in the middle of the screen
     return is_new;
   }
   bool is_over() const { return is_over_; }

@@ -13,6 +13,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/rank_directories.h>
+#include <medley/report/screen.h>
 #include <medley/runs/run_list.h>
 #include <medley/runs/run_state.h>
 #include <medley/runs/runs_below.h>
@@ -52,7 +53,8 @@ class WatchedRun final : public Watched {
     return true;
   }
   std::string Words() const override {
-    return report_ ? DisplayPath(run_) + ", " + state_.Words() + "\n\n" + report_->Words() : Progress();
+    if (!report_) return Progress();
+    return Prose(DisplayPath(run_) + ", " + state_.Words()) + "\n\n" + report_->Words();
   }
   std::string Progress() const override {
     return report_ ? report_->Progress() : DisplayPath(run_) + " has no config yet: " + state_.Words() + "\n";
