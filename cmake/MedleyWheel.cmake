@@ -6,9 +6,6 @@ get_target_property(_medley_json nlohmann_json::nlohmann_json INTERFACE_INCLUDE_
 list(GET _medley_json 0 _medley_json)
 install(DIRECTORY ${_medley_json}/nlohmann DESTINATION nlohmann/include COMPONENT wheel EXCLUDE_FROM_ALL)
 install(DIRECTORY ${nlohmann_json_DIR}/ DESTINATION nlohmann/share/cmake/nlohmann_json COMPONENT wheel EXCLUDE_FROM_ALL)
-if(EXISTS /usr/share/doc/nlohmann-json3-dev/copyright)
-  install(FILES /usr/share/doc/nlohmann-json3-dev/copyright DESTINATION nlohmann COMPONENT wheel EXCLUDE_FROM_ALL)
-endif()
 find_package(Python3 QUIET COMPONENTS Interpreter)
 install(CODE "execute_process(COMMAND \"${Python3_EXECUTABLE}\" \"${PROJECT_SOURCE_DIR}/cmake/wheel/arrange.py\" \"\${CMAKE_INSTALL_PREFIX}\"
   --torch \"${MEDLEY_TORCH_ROOT}\" --scripts \"${SKBUILD_SCRIPTS_DIR}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT arranged_wheel EXCLUDE_FROM_ALL)

@@ -2,19 +2,14 @@
 
 The Python package moves to where Python finds it, the launcher to the scripts (MEDLEY_SCRIPTS, else --scripts), and the run paths that
 name the libtorch of the build, DIR, name the one that pip puts beside medley. Plugins have none of these and are not touched: a tool
-that writes an ELF file may move its notes, which medley reads. What Debian says of the copyright of libraries that may go along is copied to
-share/medley/licenses.
+that writes an ELF file may move its notes, which medley reads.
 """
 import argparse
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
-
-# Of every Linux, or torch's: they stay where they are.
-NOT_ALONG = re.compile(r"ld-linux.*|linux-vdso.*|lib(c|m|mvec|dl|rt|util|pthread|gcc_s|stdc\+\+|gomp|torch.*|c10.*|cu.*|medley.*)\.so.*")
 
 
 def is_elf(file):
@@ -77,28 +72,6 @@ def write_run_paths(prefix, torch):
             patchelf("--set-rpath", wanted, file)
 
 
-def package_of(library):
-    """Debian's, "" elsewhere. It may know a file by its name before /lib became /usr/lib."""
-    if shutil.which("dpkg-query") is None:
-        return ""
-    for name in (library, library.removeprefix("/usr")):
-        said = subprocess.run(["dpkg-query", "-S", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if said.returncode == 0:
-            return said.stdout.split(":")[0]
-    return ""
-
-
-def copy_licenses(prefix):
-    found = subprocess.run(["ldd", *sorted((prefix / "lib").glob("*.so"))], stdout=subprocess.PIPE, text=True, check=True).stdout
-    libraries = {os.path.realpath(path) for name, path in re.findall(r"^\s+(\S+) => (/\S+)", found, re.MULTILINE) if not NOT_ALONG.fullmatch(name)}
-    for package in sorted({package_of(library) for library in libraries} - {""}):
-        text = pathlib.Path("/usr/share/doc", package, "copyright")
-        if text.is_file():
-            folder = prefix / "share/medley/licenses"
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(text, folder / package)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix", type=pathlib.Path)
@@ -108,7 +81,6 @@ def main():
     prefix = args.prefix.absolute()
     move_package(prefix)
     move_launcher(prefix, os.environ.get("MEDLEY_SCRIPTS") or args.scripts)
-    copy_licenses(prefix)
     write_run_paths(prefix, args.torch.absolute())
 
 

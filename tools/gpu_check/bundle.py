@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def make_bundle(build, folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(build / name, folder / name)
     carry_libraries(folder)
+    is_debian = shutil.which("dpkg-query") is not None  # elsewhere texts are missing
+    subprocess.run([sys.executable, TOOLS / "check-licenses", folder], check=is_debian)
     memory, headers = TOOLS.parent / "core/memory", folder / "cuda/medley/memory"
     headers.mkdir(parents=True)
     shutil.copy2(memory / "live_blocks.h", headers)  # no part of an installation either
