@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "tests/report/silent_console.h"
 #include "tests/session/session_runs.h"
 #include "tests/sweep.h"
 #include "tests/tools/run_command.h"
@@ -355,7 +356,7 @@ TEST_F(ReferenceRuns, RefuseAnotherModelsRun) {
 // An edit may bring a task whose weights nobody kept.
 TEST_F(ReferenceRuns, AnEditBringsNoTaskWhoseWeightsNobodyKept) {
   Write("late", std::string(kPairs) + R"(, "control": {"rows": 2})", R"("control": 1)");
-  SilentConsole console;
+  test::SilentConsole console;
   Session session = Session::Begin({.config = scratch_ / "late.json"}, scratch_ / "run", *console);
   session.Train(2);
   try {
