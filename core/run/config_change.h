@@ -18,9 +18,10 @@ nlohmann::ordered_json TrainedConfig(const std::filesystem::path& run, const Che
 // The tasks that a checkpoint was trained on.
 std::set<std::string> TrainedTasks(const std::filesystem::path& checkpoint);
 
-// The ConfigDifferences of a run that goes on. An InputError names all that cannot change: the seed, how many draws a step
-// has, what the run began with, what decides which tensors the optimizer keeps, and of tasks that were
-// trained the rows, the variant and the options. A key that one of the two lacks has its default there.
+// The ConfigDifferences of a run that goes on. An InputError names all that cannot change: the seed, how many
+// draws a step has, what the run began with, what decides which tensors the optimizer keeps, and of tasks
+// that were trained the rows, the variant and the options. A key that one of the two lacks has its default
+// there.
 std::vector<std::string> CompareConfigs(const nlohmann::ordered_json& before,
                                         const nlohmann::ordered_json& now,
                                         const std::set<std::string>& trained);

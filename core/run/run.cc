@@ -309,8 +309,8 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  RunInputs inputs = CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunAge::kBegun,
-                                 weights, changed);
+  RunInputs inputs =
+      CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunAge::kBegun, weights, changed);
   inputs.rules = RulesOfRun(directory, config, inputs);
   inputs.kernels = KernelsOf(directory);
   inputs.references = ReferencesOf(directory);

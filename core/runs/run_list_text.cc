@@ -119,7 +119,8 @@ struct KeyColumn {
 std::vector<std::string> SparesOf(const RunList& list, const std::vector<KeyColumn>& columns) {
   std::vector<std::string> spares;
   const auto spare = [&](const auto& begin, const auto& end) { spares.insert(spares.end(), begin, end); };
-  const auto behind = list.tasks.begin() + static_cast<std::ptrdiff_t>(std::min(list.tasks.size(), kTasksThatStay));
+  const auto behind =
+      list.tasks.begin() + static_cast<std::ptrdiff_t>(std::min(list.tasks.size(), kTasksThatStay));
   spare(list.tasks.rbegin(), std::make_reverse_iterator(behind));
   spares.insert(spares.end(), {"took", "when"});
   std::vector<std::string> told, others;

@@ -412,8 +412,7 @@ TEST(CheckRun, AFrozenGroupOfARunThatBeginsHasNoSettingsOfTraining) {
       Has(mistakes(", \"frozen\": true, \"weight_decay\": 0"), "optimizer.groups.0.weight_decay: acts on"));
   EXPECT_EQ(mistakes(", \"learning_rate_scale\": 0.5, \"weight_decay\": 0"), "");
   EXPECT_EQ(mistakes(", \"frozen\": true"), "");
-  EXPECT_EQ(mistakes(", \"frozen\": true, \"weight_decay\": 0", RunAge::kBegun), "")
-      << "of an older medley";
+  EXPECT_EQ(mistakes(", \"frozen\": true, \"weight_decay\": 0", RunAge::kBegun), "") << "of an older medley";
 }
 
 // An older medley took an urn's unit, which has no effect.

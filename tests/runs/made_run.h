@@ -26,7 +26,8 @@ struct MadeRun {
 
   void WriteIn(const std::filesystem::path& run) const {
     std::filesystem::create_directories(run);
-    nlohmann::ordered_json whole = {{"model", "/m.json"}, {"weights", "/w.json"}, {"seed", 0}, {"steps", ends}, {"eval", {{"seed", 0}}}};
+    nlohmann::ordered_json whole = {
+        {"model", "/m.json"}, {"weights", "/w.json"}, {"seed", 0}, {"steps", ends}, {"eval", {{"seed", 0}}}};
     whole.update(config);
     WriteText(run / "config.resolved.json", whole.dump());
     nlohmann::json start = {{"time", began}, {"step", 0}};
@@ -34,7 +35,8 @@ struct MadeRun {
     WriteText(run / "run.json", nlohmann::json{{"starts", {start}}, {"seed", whole.at("seed")}}.dump());
     std::string metrics, timing;
     for (std::int64_t step = 1; step <= steps; ++step) {
-      nlohmann::json line = {{"step", step}, {"terms", {{"zoom", {{"text", {{"mean", 1.0}, {"weighted", 1.0}}}}}}}};
+      nlohmann::json line = {{"step", step},
+                             {"terms", {{"zoom", {{"text", {{"mean", 1.0}, {"weighted", 1.0}}}}}}}};
       for (const auto& [task, points] : scores) {
         for (const auto& [after, value] : points) {
           if (after == step) line["eval"][task] = Score(value);

@@ -90,10 +90,10 @@ TEST(Command, EveryVerbThatTheHelpListsHasAHelpThatNamesItsOptions) {
       EXPECT_NE(result.out.find(option), std::string::npos) << verb << " " << option << ": " << result.out;
   }
   EXPECT_EQ(verbs,
-            (std::set<std::string>{"train",      "resume",   "plan",    "report",    "estimate", "eval",
-                                   "export",     "generate", "inspect", "tasks",     "plugins",  "models",
+            (std::set<std::string>{"train",      "resume",   "plan",     "report",    "estimate", "eval",
+                                   "export",     "generate", "inspect",  "tasks",     "plugins",  "models",
                                    "new",        "sample",   "validate", "tokenizer", "version",  "weights",
-                                   "completion", "launch",   "runs",    "watch",     "follow",   "sweep"}));
+                                   "completion", "launch",   "runs",     "watch",     "follow",   "sweep"}));
 }
 
 // In every verb that has it: repeated, relative or absolute, and it leaves the arguments behind it alone.

@@ -50,8 +50,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 // looked at in its place, whatever weights the run begins with.
 TextsRun ReadRun(const fs::path& config, const Registry& registry) {
   const fs::path vocabulary = ConfigDirectory() / "tokenizers" / "small.model";
-  const CheckedRun checked =
-      CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunAge::kBegun);
+  const CheckedRun checked = CheckRun(config, {"tokenizer=" + vocabulary.string()}, registry, RunAge::kBegun);
   TextsRun run;
   if (!checked.run.control_text.empty()) run.control_text = ReadControlText(checked.run.control_text);
   run.forms = FormTable(checked.run);
