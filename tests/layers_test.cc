@@ -237,9 +237,10 @@ TEST(Layers, NothingElseOpensAFileForWriting) {
       "core/memory/freed_pages.cc",  // reads what the kernel says of the process
       // What a run's directory has of its own.
       "core/checkpoint/checkpoint_files.cc", "core/checkpoint/run_directory.cc",
-      "core/curriculum/weight_log.cc", "core/plan/receipt_book.cc", "core/plan/run_planner.cc",
-      "core/report/console.cc", "core/report/event_file.h", "core/report/log_repair.cc",
-      "core/report/metrics.cc", "core/report/metrics.h", "core/run/run_references.cc",
+      "core/checkpoint/run_lock.cc", "core/curriculum/weight_log.cc", "core/plan/receipt_book.cc",
+      "core/plan/run_planner.cc", "core/report/console.cc", "core/report/event_file.h",
+      "core/report/log_repair.cc", "core/report/metrics.cc", "core/report/metrics.h",
+      "core/run/run_references.cc",
       "core/runs/sweep_record.cc",  // of a sweep's
       "core/session/repeated_run.cc", "core/session/session.cc", "core/session/session_begin.cc",
       "core/train/admission.cc", "core/train/profile_sink.cc", "core/train/resumed_weights.cc",

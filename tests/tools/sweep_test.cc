@@ -44,8 +44,6 @@ std::string Sweep(const TroubleRun& files, const std::string& more) {
          " eval.rows=2 " + more;
 }
 
-json StartsOf(const fs::path& run) { return json::parse(ReadText(run / "run.json")).at("starts"); }
-
 // Killed as no handler can see, and once more by Ctrl-C; then the same command ends it.
 TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   const TroubleRun files;
