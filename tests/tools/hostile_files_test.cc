@@ -22,6 +22,7 @@ TEST(HostileFiles, ADeeplyNestedFileIsRefusedInWordsByEveryVerbThatReadsIt) {
                     config = MEDLEY_SOURCE_DIR "/configs/runs/quickstart.json";
   fs::create_directories(run);
   WriteText(scratch / "deep.json", deep);
+  WriteText(run + "/config.resolved.json", "{}");
   WriteText(run + "/receipt.json", deep);
   for (const std::string& verb :
        {"report " + run, "validate " + (scratch / "deep.json").string(),
