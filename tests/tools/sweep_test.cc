@@ -50,7 +50,7 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   const fs::path out = files / "sweep", first = out / "learning_rate=1e-3/seed-1";
   const std::string command =
       Sweep(files,
-            "steps=6 plan=true eval.every=6 optimizer.learning_rate=1e-3,1e-4 --seeds 2 --jobs 2 budget=1GiB "
+            "steps=6 plan=true optimizer.learning_rate=1e-3,1e-4 --seeds 2 --jobs 2 budget=1GiB "
             "tasks.trouble.options.pass_ms=60");
   {
     Background sweep(command, files / "killed");
@@ -122,7 +122,7 @@ TEST(SweepCommand, ARunThatFailsIsToldAndTheOthersGoOn) {
 TEST(SweepCommand, WhereNoRunIsDoneItFailed) {
   const TroubleRun files;
   const CommandResult swept =
-      Shell(Sweep(files, "steps=6 plan=false eval.every=6 tasks.trouble.options.dies_at=2,4 --jobs 2 2>&1"));
+      Shell(Sweep(files, "steps=6 plan=false tasks.trouble.options.dies_at=2,4 --jobs 2 2>&1"));
   EXPECT_EQ(swept.code, 1) << swept.out;
   EXPECT_TRUE(Has(swept.out, "dies_at=2/seed-1 failed: it was ended by a signal")) << swept.out;
 }
@@ -151,10 +151,10 @@ TEST(SweepCommand, WhatIsWrongIsToldBeforeAnythingRuns) {
   };
   EXPECT_TRUE(Has(refusal("steps=3"), "nothing differs between the runs")) << refusal("steps=3");
   EXPECT_TRUE(Has(refusal("seed=1,2 --seeds 3"), "leave one out"));
-  const std::string words = refusal("optimizer.lerning_rate=1,2 steps=5,many tasks.control.rows=2,0");
+  const std::string words = refusal("optimizer.lerning_rate=1,2 steps=5,many tasks.zoom_gold.rows=2,0");
   EXPECT_TRUE(Has(words, "did you mean 'learning_rate'")) << words;
   EXPECT_TRUE(Has(words, "steps: expected")) << words;
-  EXPECT_TRUE(Has(words, "tasks.control.rows: ")) << words;
+  EXPECT_TRUE(Has(words, "tasks.zoom_gold.rows: ")) << words;
   const std::string bad = (files / "bad.json").string();
   WriteText(bad, "{\n  \"unit\": \"rows\",\n  \"weights\": {\"contrl\": 1}\n}");
   const CommandResult file =
