@@ -1,6 +1,8 @@
 """What medley follow hands to a tracker: a pretended one, and runs written by hand. Needs no torch and no tracker."""
+import contextlib
 import fcntl
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -8,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["MEDLEY_BUILD"])
 MEDLEY = str(BUILD / "bin/medley")
 PACKAGE = BUILD / "lib/medley/python/medley/_follow"
@@ -18,7 +22,7 @@ main = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(main)
 main.load()
 
-from medley_follow import logs, state, values  # noqa: E402
+from medley_follow import command, logs, state, values  # noqa: E402
 from medley_follow import follower as follower_module  # noqa: E402
 from medley_follow.run_files import RunFiles  # noqa: E402
 from medley_follow.target import Target  # noqa: E402
@@ -476,6 +480,19 @@ class Following(unittest.TestCase):
         os.mkfifo(self.run_.path / "metrics.jsonl")
         with self.assertRaisesRegex(BadInput, "no plain file"):
             list(logs.whole_lines(self.run_.path / "metrics.jsonl"))
+
+    def test_json_is_what_its_schema_says(self):
+        self.run_.steps(1, 3)
+        self.run_.end(3, how="stopped", why="it was interrupted")
+        pretended = type("Mlflow", (Pretended,), {"name": "mlflow", "__init__": lambda self, project: Pretended.__init__(self),
+                                                  "require": classmethod(lambda each: None), "folders": lambda self: []})
+        with unittest.mock.patch.object(command, "_targets", lambda: {"mlflow": pretended}), \
+             unittest.mock.patch.dict(os.environ, {"XDG_STATE_HOME": str(self.folder / "state")}), \
+             contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(command._follow([str(self.run_.path), "--to", "mlflow", "--json"]), 0)
+        printed, schema = json.loads(out.getvalue()), json.loads((SOURCE / "configs/schema/follow-output.schema.json").read_text())
+        self.assertEqual(list(printed), list(schema["properties"]))
+        self.assertEqual([printed[key] for key in ("to", "name", "state", "steps")], ["mlflow", "run", "stopped", 3])
 
     def test_names_with_control_characters(self):
         self.assertEqual(printable("a\x1b[2J\n\u202eb\udcff"), "a\\x1b[2J\\x0a\\u202eb\\xff")

@@ -47,6 +47,8 @@ int RunFollow(int argc, char** argv) {
       ->check(CLI::IsMember(std::vector<std::string>{"mlflow", "trackio", "wandb"}));
   app.add_option("--project", project, "its project, of MLflow the experiment; \"medley\" unless given");
   app.add_option("--name", name, "of the run there; that of its directory unless given");
+  bool as_json = false;
+  AddJson(app, as_json);
   if (!ParseArguments(app, argc, argv)) return 0;
   if (const std::string problem = DirectoryProblem(run); !problem.empty())
     throw InputError(problem + "; a run directory is expected");
@@ -54,6 +56,7 @@ int RunFollow(int argc, char** argv) {
   std::vector<std::string> arguments = {fs::canonical(run).string(), "--to", target};
   if (!project.empty()) arguments.push_back("--project=" + project);
   if (!name.empty()) arguments.push_back("--name=" + name);
+  if (as_json) arguments.emplace_back("--json");
   Follow(arguments, target);
 }
 

@@ -71,7 +71,7 @@ constexpr std::array kHelp = {
     Help{"watch", "DIR [--json]", "the report of a run, or a line a run, anew while they train"},
     Help{"runs", "[DIR ...] [--where KEY=VALUE] [--sort KEY] [--last N] [--json]",
          "list runs: what became of each, its scores, and what differs"},
-    Help{"follow", "DIR --to mlflow|trackio|wandb [--project P] [--name N]",
+    Help{"follow", "DIR --to mlflow|trackio|wandb [--project P] [--name N] [--json]",
          "send what a run logs to a tracker, until it is over"},
     Help{"estimate", "CONFIG [--gpu NAME | --memory SIZE] [--check] [--json]",
          "say what a run would take, and where it fits"},

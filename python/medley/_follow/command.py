@@ -1,6 +1,7 @@
 """The command line, signals and exit codes of medley follow."""
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def _arguments(words):
     parser.add_argument("--to", required=True, choices=("mlflow", "trackio", "wandb"))
     parser.add_argument("--project")
     parser.add_argument("--name")
+    parser.add_argument("--json", action="store_true")
     return parser.parse_args(words)
 
 
@@ -47,6 +49,15 @@ def _handle_signals():
         if signal.getsignal(each) is not signal.SIG_IGN or each is signal.SIGINT:
             signal.signal(each, stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {*_STOPS, signal.SIGUSR1, signal.SIGUSR2})
+
+
+def _json(run, following):
+    """As configs/schema/follow-output.schema.json says."""
+    return json.dumps({
+        "run": printable(run.path), "to": following.target.name, "place": printable(following.target.place()), "project": following.target.project,
+        "name": following.segment_name, "state": following.how, "steps": following.sent_rows, "events": following.sent_events,
+        "sheets": following.sent_sheets, "unreadable": following.dropped,
+    })
 
 
 def _count(number, what):
@@ -78,7 +89,7 @@ def _follow(words):
         say("stopped; the same command goes on from here")
         following.leave()
         return INTERRUPTED
-    print(f"sent {_sent(following)}; the run {'is over' if how == 'ended' else how}")
+    print(_json(run, following) if given.json else f"sent {_sent(following)}; the run {'is over' if how == 'ended' else how}")
     if following.dropped:
         say(f"{_count(following.dropped, 'line')} of metrics.jsonl could not be read, and did not go along")
     return SOMETHING_DROPPED if following.dropped else DONE

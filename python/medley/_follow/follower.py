@@ -21,6 +21,7 @@ class Follower:
         self.run, self.target, self.state, self.name = run, target, state, name
         self._warn, self._pause = warn, pause
         self.sent_rows = self.sent_events = self.sent_sheets = 0
+        self.how = ""  # the run ended
         self._dropped_before = 0
         self._is_open = False
 
@@ -39,6 +40,7 @@ class Follower:
                 if behind == "waits":
                     self._warn("the run went back, and has nothing yet that was not sent before; when it goes on, the same command does")
                 self._close(how)
+                self.how = how
                 return how
             self._pause(max(PAUSE, 10 * (time.monotonic() - slow) if behind == "waits" else 0))
 
