@@ -1,6 +1,15 @@
 #include <medley/base/line_reader.h>
 
+#include <medley/base/bytes.h>
+#include <medley/base/error.h>
+#include <medley/base/files.h>
+
 namespace medley {
+
+LineReader::LineReader(const std::filesystem::path& path, std::size_t longest)
+    : path_(path), file_(path), longest_(longest) {
+  if (!file_.is_plain()) throw InputError(DisplayPath(path) + " is no plain file");
+}
 
 bool LineReader::Next(std::string& line) {
   constexpr std::size_t kPiece = 1 << 16;
@@ -9,6 +18,9 @@ bool LineReader::Next(std::string& line) {
     waiting_.erase(0, at_);
     at_ = 0;
     from = waiting_.size();
+    if (from > longest_)
+      throw InputError(DisplayPath(path_) + " has a line of more than " +
+                       FormatBytes(static_cast<std::int64_t>(longest_)) + ": it is damaged");
     waiting_.resize(from + kPiece);
     const std::size_t got = file_.Read(offset_, waiting_.data() + from, kPiece);
     offset_ += static_cast<std::int64_t>(got);

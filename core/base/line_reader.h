@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
-#include <utility>
 
 #include <medley/base/input_file.h>
 
@@ -12,7 +13,9 @@ namespace medley {
 // The lines of a file, one after the other. Trouble is a FileError, where std::getline would see an end.
 class LineReader {
  public:
-  explicit LineReader(std::filesystem::path path) : file_(std::move(path)) {}
+  // Of a plain file, else an InputError. A line of more than `longest` bytes is one too.
+  explicit LineReader(const std::filesystem::path& path,
+                      std::size_t longest = std::numeric_limits<std::size_t>::max());
 
   // The next line without its "\n"; false after the last one. What stands behind the last "\n" is a line too,
   // and not whole.
@@ -20,7 +23,9 @@ class LineReader {
   bool whole() const { return whole_; }  // of the line that Next gave last
 
  private:
+  std::filesystem::path path_;
   InputFile file_;
+  std::size_t longest_;
   std::string waiting_;  // read, from at_ on not given yet
   std::size_t at_ = 0;
   std::int64_t offset_ = 0;

@@ -328,7 +328,13 @@ fs::path NewestConfig(const fs::path& run) {
 
 ordered_json ReadRunRecord(const fs::path& run) {
   std::string ignored;
-  return ReadRecordIn(run / kRecordFile, ignored);
+  return ReadRunRecord(run, ignored);
+}
+
+ordered_json ReadRunRecord(const fs::path& run, std::string& problem) {
+  ordered_json record = ReadRecordIn(run / kRecordFile, problem);
+  if (!problem.empty()) problem = DisplayPath(run / kRecordFile) + " is damaged: " + problem;
+  return record;
 }
 
 void ReplaceRunRecord(const fs::path& run, const ordered_json& record) {

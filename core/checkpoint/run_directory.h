@@ -61,6 +61,8 @@ std::filesystem::path NewestConfig(const std::filesystem::path& run);
 // run.json, or null where there is none. Of a damaged one what can be read: a part of it that is not as it
 // was written is left out, or all of it.
 nlohmann::ordered_json ReadRunRecord(const std::filesystem::path& run);
+// The same, and what is wrong with it; "" for nothing.
+nlohmann::ordered_json ReadRunRecord(const std::filesystem::path& run, std::string& problem);
 // Replaces run.json, whole.
 void ReplaceRunRecord(const std::filesystem::path& run, const nlohmann::ordered_json& record);
 // How a process left a run.

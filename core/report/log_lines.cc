@@ -37,7 +37,7 @@ LogLine ReadLogLine(const std::string& line) {
 void ForEachLine(const fs::path& log, DamagedLine damaged, const std::function<void(const json&)>& take,
                  std::string_view having) {
   if (!fs::exists(log)) return;
-  LineReader reader(log);
+  LineReader reader(log, kLongestLogLine);
   ReadingProgress progress(log);
   std::int64_t number = 0;
   for (std::string line; reader.Next(line) && reader.whole();) {

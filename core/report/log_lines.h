@@ -35,6 +35,9 @@ struct LogLine {
 };
 LogLine ReadLogLine(const std::string& line);
 
+// No step takes a thousandth of it.
+inline constexpr std::size_t kLongestLogLine = std::size_t{64} << 20;
+
 // Each whole line of a log that has a step, and the text `having`: others are not even parsed. The last one
 // may still be written, and a log may be missing. A line that is no object is an InputError, or passed over.
 enum class DamagedLine { kRefused, kPassedOver };

@@ -76,6 +76,16 @@ std::size_t TextWidth(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+std::string CutText(const std::string& text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t width = 0; end < text.size(); ++end) {
+    const bool begins = (text[end] & 0xC0) != 0x80;
+    if (begins && width == columns) break;
+    width += begins ? 1 : 0;
+  }
+  return text.substr(0, end);
+}
+
 std::string Wrapped(const std::string& text, std::size_t columns, std::size_t hang) {
   std::string wrapped;
   std::istringstream lines(text);

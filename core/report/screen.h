@@ -19,6 +19,8 @@ bool IsWide();
 
 // Code points, near enough the columns of names and numbers.
 std::size_t TextWidth(const std::string& text);
+// As many of them as fit.
+std::string CutText(const std::string& text, std::size_t columns);
 // Every line that is longer is broken at spaces, and goes on under its own beginning, further in by `hang`;
 // behind a term and two spaces or more, under the first word behind it. A word stays whole, however long.
 // A line with several gaps of two spaces or more is a table's, and stays.

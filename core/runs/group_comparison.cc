@@ -329,8 +329,8 @@ bool Comparer::HasNoSpread() const {
   const auto has = [](const GroupCell& cell) {
     return cell.values.size() >= kFewestSeeds && std::isnan(cell.mean.low);
   };
-  return std::ranges::any_of(result_.tasks,
-                             [&](const GroupRow& row) { return std::ranges::any_of(row.cells, has); });
+  const auto is_one = [&](const GroupRow& row) { return std::ranges::any_of(row.cells, has); };
+  return is_one(result_.mean_loss) || std::ranges::any_of(result_.tasks, is_one);
 }
 
 }  // namespace

@@ -77,8 +77,7 @@ class ValueWords {
     std::string value = Whole(one);
     if (by_last_part_) value = LastPart(value);
     value = Printable(value);
-    if (TextWidth(value) > kLongestValue && !IsWide()) value = value.substr(0, kLongestValue - 2) + "..";
-    return value;
+    return TextWidth(value) > kLongestValue && !IsWide() ? CutText(value, kLongestValue - 2) + ".." : value;
   }
 
  private:
@@ -144,7 +143,8 @@ std::string Reasons(const RunList& list) {
   std::size_t told = 0, more = 0;
   for (const ListedRun& one : list.runs) {
     const RunState& state = one.run.state;
-    const bool is_plain = state.status == RunStatus::kEnded || state.status == RunStatus::kStopped;
+    const bool is_plain = one.run.facts.damage.empty() &&
+                          (state.status == RunStatus::kEnded || state.status == RunStatus::kStopped);
     if (is_plain || (told == kMostReasons && !IsWide())) {
       more += is_plain ? 0 : 1;
       continue;

@@ -33,12 +33,19 @@ void AddScores(const json& scores, std::int64_t step, RunFacts& facts) {
   }
 }
 
+void AddDamage(const std::string& words, RunFacts& facts) {
+  if (facts.damage.find(words) == std::string::npos)
+    facts.damage += (facts.damage.empty() ? "" : "; ") + words;
+}
+
 // The evaluations, and the step of the last whole line: the others are not parsed.
 void ReadMetrics(const fs::path& log, RunFacts& facts) {
   if (!fs::exists(log)) return;
-  LineReader reader(log);
+  LineReader reader(log, kLongestLogLine);
   std::string last;
   for (std::string line; reader.Next(line) && reader.whole(); std::swap(last, line)) {
+    if (!line.starts_with('{') || !line.ends_with('}'))
+      AddDamage(DisplayPath(log) + " has lines that are no steps", facts);
     if (line.find("\"eval\"") == std::string::npos) continue;
     const LogLine read = ReadLogLine(line);
     if (const json& scores = At(read.json, "eval"); read.step >= 0 && scores.is_object())
@@ -59,7 +66,7 @@ void ReadEvaluation(const fs::path& run, RunFacts& facts) {
 }
 
 void Read(const fs::path& run, RunFacts& facts) {
-  const json record = ReadRunRecord(run);
+  const json record = ReadRunRecord(run, facts.problem);
   facts.ended = NewestEnd(record);
   if (const json& starts = ListAt(record, "starts"); !starts.empty())
     facts.began = starts.front().value("time", "");
@@ -76,7 +83,6 @@ void Read(const fs::path& run, RunFacts& facts) {
           facts.seconds += seconds;
       },
       "\"seconds\"");
-  ReadEvaluation(run, facts);
   json end = PlannedEnd(run, config);
   if (EndOfRun(facts.ended) == RunEnd::kEnded && facts.ended["step"] >= facts.step) end = facts.ended["step"];
   if (end.is_number_integer()) facts.ends = end.get<std::int64_t>();
@@ -109,6 +115,11 @@ RunFacts ReadRunFacts(const fs::path& run) {
   } catch (const std::exception& error) {  // also what the file system and JSON throw
     facts.problem = error.what();
   }
+  try {
+    ReadEvaluation(run, facts);
+  } catch (const std::exception& error) {
+    AddDamage(error.what(), facts);
+  }
   return facts;
 }
 
@@ -118,18 +129,15 @@ json ToJson(const RunFacts& facts) {
     scores[task] = {course.metric,    course.higher_is_better, Finite(course.best),
                     course.best_step, Finite(course.last),     course.last_step};
   }
-  return {{"problem", facts.problem},
-          {"ended", facts.ended},
-          {"began", facts.began},
-          {"step", facts.step},
-          {"ends", facts.ends ? json(*facts.ends) : json()},
-          {"seconds", facts.seconds},
-          {"scores", scores},
-          {"config", facts.config}};
+  return {
+      {"problem", facts.problem}, {"damage", facts.damage}, {"ended", facts.ended},
+      {"began", facts.began},     {"step", facts.step},     {"ends", facts.ends ? json(*facts.ends) : json()},
+      {"seconds", facts.seconds}, {"scores", scores},       {"config", facts.config}};
 }
 
 RunFacts RunFactsFrom(const json& json) {
   RunFacts facts{.problem = json.at("problem"),
+                 .damage = json.at("damage"),
                  .ended = json.at("ended"),
                  .began = json.at("began"),
                  .step = json.at("step"),
@@ -153,6 +161,8 @@ RunSummary Summarized(const fs::path& run, RunFacts facts) {
   RunSummary summary{.path = run, .state = StateOf(run, facts.ended), .facts = std::move(facts)};
   if (!summary.facts.problem.empty() && summary.state.status != RunStatus::kTraining)
     summary.state = {.why = summary.facts.problem};
+  if (const std::string& damage = summary.facts.damage; !damage.empty())
+    summary.state.why += (summary.state.why.empty() ? "" : "; ") + damage;
   return summary;
 }
 

@@ -28,7 +28,8 @@ struct ScoreCourse {
 
 // What a run's files say, whoever holds it: this stays the same while they do.
 struct RunFacts {
-  std::string problem = {};        // why it lacks something; "" where it does not
+  std::string problem = {};        // why nobody can tell what became of it; "" where one can
+  std::string damage = {};         // what else of it cannot be read; "": nothing
   nlohmann::json ended = nullptr;  // see NewestEnd
   std::string began = {};          // the time of its first start, "2026-03-01T12:34:56Z"; "": nobody says
   std::int64_t step = 0;           // done

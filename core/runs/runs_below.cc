@@ -79,11 +79,11 @@ class Cache {
   Cache() {
     if (const std::optional<fs::path> folder = UserDirectory(UserFiles::kCache))
       file_ = *folder / "runs.json";
-    if (file_.empty() || !fs::exists(file_)) return;
+    if (file_.empty()) return;
     try {
       json kept = json::parse(ReadSmallFile(file_, kLargestCache));
       if (kept.at("format") == kFormat) runs_ = std::move(kept.at("runs"));
-    } catch (const std::exception&) {  // whatever it is: it is made again
+    } catch (const std::exception&) {  // it is not there, or whatever it is: it is made again
     }
     if (!runs_.is_object()) runs_ = json::object();
   }

@@ -12,6 +12,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/checkpoint/rank_directories.h>
+#include <medley/config/budget_request.h>
 
 namespace medley {
 namespace {
@@ -43,6 +44,30 @@ SweepRecord RecordIn(const ordered_json& json) {
   return record;
 }
 
+// What ShareOfJobs gives: a record from somebody else must add nothing else to a command.
+bool IsShare(const std::vector<std::string>& share) {
+  const auto is_one = [](const std::string& one) {
+    const std::size_t behind = one.find('=') + 1;
+    const std::string key = one.substr(0, behind), value = one.substr(behind);
+    if (key == "threads=")
+      return !value.empty() && value.size() < 6 && value.find_first_not_of("0123456789") == std::string::npos;
+    if (key != "budget=") return false;
+    try {
+      ParseBudget(value);
+    } catch (const InputError&) {
+      return false;
+    }
+    return true;
+  };
+  return share.size() <= 2 && std::all_of(share.begin(), share.end(), is_one);
+}
+
+// A name in the sweep's directory, or that itself.
+bool IsFolder(const std::string& folder) {
+  return folder != "." && folder != ".." && folder.find('/') == std::string::npos &&
+         folder.find('\0') == std::string::npos;
+}
+
 SweepRecord ReadRecord(const fs::path& file) {
   const ordered_json json = ReadJson(ReadSmallFile(file, kLargestRecord), DisplayPath(file));
   const std::string remedy = ". Restore it from a copy, or choose another --out";
@@ -50,10 +75,13 @@ SweepRecord ReadRecord(const fs::path& file) {
     if (json.at("format").get<int>() > kSweepFormat)
       throw InputError(DisplayPath(file) + " is of a newer medley (format " + json.at("format").dump() +
                        ", expected " + std::to_string(kSweepFormat) + "); take that one, or another --out");
-    return RecordIn(json);
+    SweepRecord record = RecordIn(json);
+    const auto is_there = [](const SweepGroup& group) { return IsFolder(group.folder); };
+    if (IsShare(record.share) && std::all_of(record.groups.begin(), record.groups.end(), is_there))
+      return record;
   } catch (const nlohmann::json::exception&) {
-    throw InputError(DisplayPath(file) + " is not as it was written" + remedy);
   }
+  throw InputError(DisplayPath(file) + " is not as it was written" + remedy);
 }
 
 // Beside the lock, and what a sweep that was killed at its first line left.

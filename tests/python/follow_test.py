@@ -417,6 +417,33 @@ class Following(unittest.TestCase):
         self.follow()
         self.assertEqual(self.target.segments["mine"]["files"], [("zoom", 5), ("zoom", 5)])
 
+    def test_what_is_no_picture_of_the_run_does_not_go_along(self):
+        self.run_.steps(1, 5)
+        self.run_.end(5)
+        self.run_.write("eval.json", {"step": 5, "tasks": score(0.3)})
+        os.mkfifo(self.run_.path / "sheet-pipe.png")
+        (self.run_.path / "sheet-link.png").symlink_to("/etc/passwd")
+        (self.run_.path / "sheet-text.png").write_text("no picture")
+        (self.run_.path / "sheet-zoom.png").write_bytes(b"\x89PNG one")
+        self.follow()
+        self.assertEqual(self.target.segments["mine"]["files"], [("zoom", 5)])
+        self.assertEqual(sum("does not go along" in words for words in self.said), 3)
+
+    def test_a_tracker_that_is_away_at_the_begin_is_waited_for(self):
+        self.run_.hold()
+        self.run_.steps(1, 3)
+        opens, tries = self.target.open, []
+
+        def away(segment):
+            tries.append(segment)
+            if len(tries) < 3:
+                raise TargetError("nobody answers")
+            return opens(segment)
+
+        self.target.open = away
+        self.follow([lambda: None] * 4)
+        self.assertEqual(self.steps(), [1, 2, 3])
+
     def test_damaged_lines_are_passed_over_with_a_line_each(self):
         self.run_.steps(1, 2)
         with open(self.run_.path / "metrics.jsonl", "a") as file:

@@ -99,6 +99,37 @@ TEST_F(RunsBelowTest, AreEachALineAlsoWhereOneIsBroken) {
   EXPECT_TRUE(Has(runs[2].state.why, "holds no run")) << runs[2].state.why;
 }
 
+// What one lacks is said, and the others of its facts stay.
+TEST_F(RunsBelowTest, SayWhatOfThemCannotBeRead) {
+  const auto after = [&](const char* file, const std::string& text) {
+    MadeRun{.scores = {{"zoom", {{2, 0.5}}}}, .ended = {{"step", 3}, {"how", "ended"}, {"why", "done"}}}
+        .WriteIn(runs_ / "run");
+    WriteText(runs_ / "run" / file, text);
+    const RunState state = RunsBelow({runs_}).at(0).state;
+    fs::remove_all(runs_ / "run");
+    return state;
+  };
+  EXPECT_EQ(after("run.json", R"({"starts": [{"ti)").status, RunStatus::kUnknown);
+  EXPECT_TRUE(Has(after("run.json", "[1]").why, "run.json is damaged"));
+  const RunState garbled = after("metrics.jsonl", "\x01\x02\n{\"step\": 3}\n");
+  EXPECT_EQ(garbled.status, RunStatus::kEnded);
+  EXPECT_TRUE(Has(garbled.why, "metrics.jsonl has lines that are no steps")) << garbled.why;
+  const RunState unscored = after("eval.json", "{\"step\": 3, \"tasks\": {\"zoom\": 7}}");
+  EXPECT_EQ(unscored.status, RunStatus::kEnded);
+  EXPECT_FALSE(unscored.why.empty());
+  EXPECT_EQ(after("eval.json", "{").status, RunStatus::kEnded);
+}
+
+// Else one run's log would be read for ever, and no other one listed.
+TEST_F(RunsBelowTest, ReadPlainFilesAlone) {
+  MadeRun{}.WriteIn(runs_ / "run");
+  for (const char* log : {"metrics.jsonl", "timing.jsonl"}) {
+    fs::remove(runs_ / "run" / log);
+    fs::create_symlink("/dev/zero", runs_ / "run" / log);
+    EXPECT_TRUE(Has(RunsBelow({runs_}).at(0).state.why, "is no plain file")) << log;
+  }
+}
+
 TEST_F(RunsBelowTest, AreReadAgainOnlyWhereAFileChanged) {
   MadeRun{}.WriteIn(runs_ / "run");
   EXPECT_EQ(OnlyOne().step, 3);
@@ -125,6 +156,9 @@ TEST_F(RunsBelowTest, OnlyReadTheRunAndGoWithoutACache) {
   };
   list(before);
   WriteText(scratch_ / "cache", "a file where the folder is to be");
+  EXPECT_EQ(OnlyOne().step, 3);
+  fs::remove(scratch_ / "cache");
+  fs::create_symlink("cache", scratch_ / "cache");
   EXPECT_EQ(OnlyOne().step, 3);
   list(after);
   EXPECT_EQ(before, after);

@@ -58,6 +58,26 @@ TEST(SweepRecord, IsReadAsItWasWritten) {
   RequireSameSweep(*read, record, scratch.path());
 }
 
+// Its share goes into commands that have the user's rights, and its folders are written to.
+TEST(SweepRecord, OfSomebodyElseBringsNothingIntoACommandAndLeadsNowhereElse) {
+  const ScratchDirectory scratch;
+  const auto refusal = [&](const SweepRecord& record) {
+    WriteSweep(scratch.path(), record);
+    return MessageOf<InputError>([&] { ReadSweep(scratch.path()); });
+  };
+  for (const char* share : {"--allow-on-event", "on_event=[\"/x\"]", "budget=--plugin-path",
+                            "threads=", "threads=1x", "plugin_path=[\"/evil\"]", ""}) {
+    SweepRecord record = Rates();
+    record.share = {share};
+    EXPECT_TRUE(Has(refusal(record), "not as it was written")) << share;
+  }
+  for (const char* folder : {"..", ".", "/tmp", "a/b", "../../x"}) {
+    SweepRecord record = Rates();
+    record.groups.front().folder = folder;
+    EXPECT_TRUE(Has(refusal(record), "not as it was written")) << folder;
+  }
+}
+
 TEST(SweepRecord, ADirectoryOfOtherThingsIsRefused) {
   const ScratchDirectory scratch;
   const auto refusal = [](const fs::path& path) {

@@ -151,6 +151,7 @@ TEST(SweepCommand, WhatIsWrongIsToldBeforeAnythingRuns) {
   };
   EXPECT_TRUE(Has(refusal("steps=3"), "nothing differs between the runs")) << refusal("steps=3");
   EXPECT_TRUE(Has(refusal("seed=1,2 --seeds 3"), "leave one out"));
+  EXPECT_TRUE(Has(refusal("steps=3 seed=1,9007199254740992"), "9007199254740991, the largest"));
   const std::string words = refusal("optimizer.lerning_rate=1,2 steps=5,many tasks.zoom_gold.rows=2,0");
   EXPECT_TRUE(Has(words, "did you mean 'learning_rate'")) << words;
   EXPECT_TRUE(Has(words, "steps: expected")) << words;

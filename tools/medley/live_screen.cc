@@ -110,16 +110,6 @@ std::size_t RowsOfWindow() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : kUsual;
 }
 
-std::string Cut(const std::string& line, std::size_t columns) {
-  std::size_t end = 0;
-  for (std::size_t width = 0; end < line.size(); ++end) {
-    const bool begins = (line[end] & 0xC0) != 0x80;
-    if (begins && width == columns) break;
-    width += begins ? 1 : 0;
-  }
-  return line.substr(0, end);
-}
-
 }  // namespace
 
 LiveScreen::LiveScreen() {
@@ -163,11 +153,11 @@ bool LiveScreen::Wait(double seconds) const {
 std::string FittedLines(const std::string& text, std::size_t columns, std::size_t rows) {
   std::vector<std::string> lines;
   std::istringstream all(text);
-  for (std::string line; std::getline(all, line);) lines.push_back(Cut(line, columns));
+  for (std::string line; std::getline(all, line);) lines.push_back(CutText(line, columns));
   if (lines.size() > rows) {
     const std::size_t more = lines.size() - rows + 1;
     lines.resize(rows);
-    lines.back() = Cut("(" + std::to_string(more) + " more lines: a taller window shows them)", columns);
+    lines.back() = CutText("(" + std::to_string(more) + " more lines: a taller window shows them)", columns);
   }
   std::string fitted;
   for (const std::string& line : lines) fitted += (fitted.empty() ? "" : "\n") + line;

@@ -155,11 +155,10 @@ void RequireOneProcess() {
       "start the sweep itself, without medley launch or torchrun");
 }
 
-ExitCode Sweep(const SweepRequest& request, CheckedSweep sweep, bool as_json) {
+ExitCode Sweep(const SweepRequest& request, bool as_json) {
   CreateDirectories(request.directory);
   const RunLock lock(request.directory);
-  // Another one may have begun there since it was looked at.
-  if (!sweep.is_begun && ReadSweep(request.directory)) sweep = CheckSweep(request);
+  const CheckedSweep sweep = CheckSweep(request);  // another one may have been there since it was looked at
   WriteSweep(request.directory, sweep.record);
   Console console(as_json ? stderr : stdout);
   for (const std::string& words : sweep.warnings) console.Warn(words);
@@ -203,13 +202,13 @@ int RunSweep(int argc, char** argv) {
   out.Check();
   request.directory = out.path();
   request.command = "medley " + CommandWords({argv, argv + argc});
-  CheckedSweep sweep = CheckSweep(request);
+  const CheckedSweep sweep = CheckSweep(request);
   if (dry_run) {
     SayWhatWouldRun(request, sweep, as_json);
     return 0;
   }
   SetNextCommand(request.command);
-  const ExitCode code = Sweep(request, std::move(sweep), as_json);
+  const ExitCode code = Sweep(request, as_json);
   if (code == ExitCode::kDone) return 0;
   std::cerr << NextCommandLines(code);
   return static_cast<int>(code);

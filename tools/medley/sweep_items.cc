@@ -43,12 +43,9 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What the user's word is needed for: plugins, and the program of on_event of what trains.
-void AddWords(const SweepRequest& request, bool trains, std::vector<std::string>& command) {
+void AddPlugins(const SweepRequest& request, std::vector<std::string>& command) {
   for (const fs::path& path : request.plugins.paths)
     command.insert(command.end(), {"--plugin-path", path.string()});
-  if (request.plugins.allow_config) command.emplace_back("--allow-config-plugins");
-  if (trains && request.allow_on_event) command.emplace_back("--allow-on-event");
 }
 
 }  // namespace
@@ -82,16 +79,19 @@ std::vector<std::string> CommandOf(const SweepItem& item, const SweepRequest& re
   std::vector<std::string> command = {"medley"};
   if (item.state == ItemState::kTrained || item.state == ItemState::kScoring) {
     command.insert(command.end(), {"eval", item.path.string()});
-    AddWords(request, /*trains=*/false, command);
+    AddPlugins(request, command);
     return command;
   }
   if (item.state != ItemState::kNew) {
     command.insert(command.end(), {"resume", item.path.string()});
-    AddWords(request, /*trains=*/true, command);
+    AddPlugins(request, command);
     return command;
   }
   command.insert(command.end(), {"train", request.config.string(), "--out", item.path.string()});
-  AddWords(request, /*trains=*/true, command);
+  AddPlugins(request, command);
+  // The user's word is for this config, and remembered: what lies in a run's folder may be another's.
+  if (request.plugins.allow_config) command.emplace_back("--allow-config-plugins");
+  if (request.allow_on_event) command.emplace_back("--allow-on-event");
   if (!profile.empty()) command.insert(command.end(), {"--profile", profile.string()});
   command.insert(command.end(), record.share.begin(), record.share.end());
   std::vector<std::string> fixed = record.fixed;  // whose budget and threads are divided by now

@@ -12,6 +12,7 @@
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
 #include <medley/config/config_file.h>
+#include <medley/config/field.h>
 #include <medley/config/mistakes.h>
 #include <medley/config/threads.h>
 #include <medley/run/data_files.h>
@@ -191,12 +192,15 @@ CheckedSweep CheckSweep(const SweepRequest& request) {
                  .groups = GroupsOf(arguments.keys, begun ? begun->groups : std::vector<SweepGroup>()),
                  .jobs = request.jobs},
       .groups = {},
-      .is_begun = begun.has_value(),
       .warnings = {}};
   const RunConfig first = CheckGroups(request, arguments, sweep);
   SweepRecord& record = sweep.record;
   record.files["config"] = HashFile(request.config);
   record.seeds = SeedsOf(request, arguments, first.seed);
+  if (const auto largest = std::max_element(record.seeds.begin(), record.seeds.end());
+      static_cast<double>(*largest) > kLargestInteger)
+    throw InputError("seed: " + std::to_string(*largest) + " is above " +
+                     std::to_string(static_cast<std::int64_t>(kLargestInteger)) + ", the largest");
   if (begun) RequireSameSweep(*begun, record, request.directory);
   record.share = begun ? begun->share : ShareBeside(record.keys, ShareOfJobs(first, request.jobs));
   sweep.warnings = EachOnce(sweep.warnings);

@@ -32,7 +32,6 @@ struct GroupFacts {
 struct CheckedSweep {
   SweepRecord record;
   std::vector<GroupFacts> groups;     // by group of the record
-  bool is_begun = false;              // its directory has a record
   std::vector<std::string> warnings;  // of what the runs say and what does nothing, each once
 };
 

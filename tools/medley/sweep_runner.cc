@@ -201,7 +201,8 @@ ExitCode SweepRunner::Run() {
     if (item.state == ItemState::kHeld)
       console_.Say(item.run.name + " is trained by another process, which is waited for");
   while (!IsOver()) {
-    while (!is_interrupted_ && jobs_.size() < static_cast<std::size_t>(record_.jobs) && StartNext()) {
+    while (!is_interrupted_ &&
+           jobs_.size() + Count(ItemState::kHeld) < static_cast<std::size_t>(record_.jobs) && StartNext()) {
     }
     if (IsOver()) break;  // none could be started
     std::vector<pollfd> watched;

@@ -47,7 +47,10 @@ class Follower:
     def leave(self):
         """Somebody wants an end: what was handed over is brought there, and the run stays open there."""
         if self._is_open:
-            self.target.close("", None)
+            try:
+                self.target.close("", None)
+            except TargetError as error:
+                self._warn(f"{self.target.name}: {printable(error)}")
 
     @property
     def dropped(self):
@@ -74,7 +77,7 @@ class Follower:
             key=f"{state.key}-{state.number}", name=self.segment_name, id=state.id, number=state.number, first_name=self.name,
             first_id=state.first_id, config=self.run.config(), run=printable(self.run.path), began=self.run.began(starts), is_known=not state.is_fresh,
         )
-        state.id, last = self.target.open(segment)
+        state.id, last = self._try(lambda: self.target.open(segment))
         self._is_open = True
         was_fresh = state.is_fresh
         self._skip = state.place["step"] if last is None else last
@@ -168,10 +171,14 @@ class Follower:
             self._deliver_sheet(task, file, step, now)
 
     def _deliver_sheet(self, task, file, step, now):
-        if os.stat(file).st_size > LARGEST_SHEET:
+        try:
+            picture = _picture_in(file)
+            if picture is None:
+                return
+            key = hashlib.blake2b(picture + f"{task}\0{step}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+        except (BadInput, OSError, Unreadable) as error:
+            self._warn(f"{printable(file)} does not go along: {printable(error)}")
             return
-        with open(file, "rb") as picture:
-            key = hashlib.blake2b(picture.read() + f"{task}\0{step}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
         if key in self.state.sent:
             return
         try:
@@ -206,6 +213,18 @@ class Follower:
                     self._warn(f"{self.target.name}: {printable(error)}; trying again")
                 self._pause(wait)
                 wait = min(2 * wait, 60.0)
+
+
+def _picture_in(file):
+    """The bytes of a PNG file, of the run's own: no link leads out of it. None where it is gone."""
+    opened = logs.open_regular(file, os.O_NOFOLLOW)
+    if opened is None:
+        return None
+    with opened:
+        picture = opened.read(LARGEST_SHEET + 1)
+    if len(picture) > LARGEST_SHEET or not picture.startswith(b"\x89PNG"):
+        raise Unreadable("it is no picture")
+    return picture
 
 
 def refuse_folders_in(run, folders):

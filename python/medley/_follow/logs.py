@@ -9,10 +9,10 @@ from .words import BadInput, Failed, printable
 MOST = 1 << 26  # bytes of a line; no step takes a thousandth of it
 
 
-def open_regular(path):
+def open_regular(path, flags=0):
     """For reading, in bytes; None where nothing is there. No pipe is waited for."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     except FileNotFoundError:
         return None
     file = os.fdopen(number, "rb")
