@@ -130,7 +130,8 @@ class EveryOutput : public ::testing::Test {
 
 // The others cannot see an output that is no OutputOption; Layers.NothingElseOpensAFileForWriting does.
 TEST_F(EveryOutput, IsFoundInTheParserAndHasForceWhereSomethingCanBeReplaced) {
-  EXPECT_EQ(NamesOf("NEW-FOLDER"), (std::set<std::string>{"export --out", "new --dir", "train --out"}));
+  EXPECT_EQ(NamesOf("NEW-FOLDER"),
+            (std::set<std::string>{"export --out", "new --dir", "sweep --out", "train --out"}));
   EXPECT_EQ(NamesOf("OUT-FOLDER"), (std::set<std::string>{"eval --out", "plan --out", "sample --pictures"}));
   EXPECT_EQ(NamesOf("OUT-FILE"),
             (std::set<std::string>{"generate --out", "plugins lock --out", "report --html", "sample --out",
