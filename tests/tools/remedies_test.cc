@@ -83,6 +83,7 @@ constexpr Remedy kRemedies[] = {
     {"core/train/trainer.cc", "the run's hours are over; medley resume", "Remedied.OfHoursThatAreOver"},
     {"core/train/weight_edits.cc", "mend what is wrong, then medley resume",
      "trouble of the disk just when an edit comes again"},
+    {"tools/medley/sweep_request.cc", "medley train trains one run", kNoRemedy},
     {"tools/medley/weights.cc", "medley train writes one, and medley resume", "a run of an older medley"},
 };
 
