@@ -6,8 +6,8 @@
 
 namespace medley {
 
-LineReader::LineReader(const std::filesystem::path& path, std::size_t longest)
-    : path_(path), file_(path), longest_(longest) {
+LineReader::LineReader(const std::filesystem::path& path, std::size_t longest) : LineReader(path) {
+  longest_ = longest;
   if (!file_.is_plain()) throw InputError(DisplayPath(path) + " is no plain file");
 }
 
