@@ -64,7 +64,7 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(self.bytes_of("command"), self.straight)
 
     def test_a_program_hears_of_its_events_and_not_that_it_goes_only_so_far(self):
-        heard = self.scratch / "heard"
+        heard = self.scratch / "events.jsonl"
         with self.begin("events", on_event=["sh", "-c", f"cat >> '{heard}'"]) as run:
             run.train(4)
             run.train()
