@@ -15,6 +15,7 @@ namespace medley {
 std::string_view Version() { return MEDLEY_VERSION; }
 std::string_view GitRevision() { return MEDLEY_GIT_REVISION; }
 std::string_view Compiler() { return MEDLEY_COMPILER; }
+std::string_view BuildType() { return MEDLEY_BUILD_TYPE; }
 
 namespace {
 

@@ -16,9 +16,10 @@ struct TorchBuild {
   bool cuda = false;         // whether CUDA is built in; a device is another question
 };
 
-std::string_view Version();      // of medley: "0.1.0"
+std::string_view Version();      // of medley: "0.2.0"
 std::string_view GitRevision();  // of the sources, with "+" where they were edited; "unknown" outside git
 std::string_view Compiler();     // "GNU 12.2.0"
+std::string_view BuildType();    // CMake's: "Release"
 const TorchBuild& Torch();
 
 std::filesystem::path TorchRoot();

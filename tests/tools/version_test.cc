@@ -10,6 +10,7 @@
 
 #include <medley/base/cpu.h>
 #include <medley/base/version.h>
+#include <medley/task/abi.h>
 
 #include "tests/tools/run_command.h"
 
@@ -24,6 +25,8 @@ TEST(VersionCommand, SaysInJsonWhatItWasBuiltFrom) {
   ASSERT_EQ(result.code, 0);
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json.at("version"), Version());
+  EXPECT_EQ(json.at("build_type"), BuildType());
+  EXPECT_EQ(json.at("plugin_api"), kPluginApi);
   const auto& torch = json.at("libtorch");
   EXPECT_TRUE(torch.at("version").get<std::string>().starts_with("2."));
   EXPECT_TRUE(torch.at("build").get<std::string>().starts_with(torch.at("version").get<std::string>()));

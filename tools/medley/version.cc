@@ -4,6 +4,7 @@
 
 #include <medley/base/cpu.h>
 #include <medley/base/version.h>
+#include <medley/task/abi.h>
 
 #include "tools/medley/arguments.h"
 #include "tools/medley/verbs.h"
@@ -22,6 +23,8 @@ int RunVersion(int argc, char** argv) {
     std::cout << nlohmann::ordered_json{{"version", Version()},
                                         {"git_revision", GitRevision()},
                                         {"compiler", Compiler()},
+                                        {"build_type", BuildType()},
+                                        {"plugin_api", kPluginApi},
                                         {"libtorch",
                                          {{"version", torch.version},
                                           {"build", torch.build},
@@ -38,7 +41,8 @@ int RunVersion(int argc, char** argv) {
               << '\n';
     return 0;
   }
-  std::cout << "medley " << Version() << " (" << GitRevision() << ", " << Compiler() << ")\n"
+  std::cout << "medley " << Version() << " (" << GitRevision() << ", " << Compiler() << ", " << BuildType()
+            << "), plugin API " << kPluginApi << '\n'
             << "libtorch " << torch.build << " (" << torch.source << ")\n"
             << "  " << torch.root << "\n"
             << "  C++ ABI " << torch.abi << ", BLAS " << torch.blas << ", "
