@@ -14,15 +14,15 @@ namespace {
 constexpr std::uint32_t kEvents =
     IN_MODIFY | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ATTRIB;
 
+}  // namespace
+
 std::string LookOf(const std::filesystem::path& file) {
   struct stat found {};
-  if (::stat(file.c_str(), &found) != 0) return "gone";
+  if (::stat(file.c_str(), &found) != 0) return "";
   return std::to_string(found.st_ino) + " " + std::to_string(found.st_size) + " " +
          std::to_string(found.st_mtim.tv_sec) + "." + std::to_string(found.st_mtim.tv_nsec) + " " +
          std::to_string(found.st_ctim.tv_sec) + "." + std::to_string(found.st_ctim.tv_nsec);
 }
-
-}  // namespace
 
 FileWatch::FileWatch(std::filesystem::path file, Method method)
     : file_(std::move(file)), look_(LookOf(file_)) {

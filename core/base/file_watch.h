@@ -7,6 +7,9 @@
 
 namespace medley {
 
+// Changes with the file, whoever changes it: of its number, size and times. "" where there is none.
+std::string LookOf(const std::filesystem::path& file);
+
 // Notices that a file may have changed, however that was done: written in place, replaced, removed and made
 // anew. By inotify on its directory; where the system has none left, or the file system knows nothing of it,
 // by looking at the file.
@@ -25,7 +28,7 @@ class FileWatch {
 
   std::filesystem::path file_;
   Descriptor inotify_;
-  std::string look_;  // size, times and number of the file as they were last
+  std::string look_;  // as it was last
 };
 
 }  // namespace medley

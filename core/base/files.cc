@@ -95,4 +95,9 @@ std::string DisplayPath(const fs::path& path) {
   return Printable(relative.empty() || *relative.begin() == ".." ? path : relative);
 }
 
+fs::path NormalPath(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() || normal == normal.root_path() ? normal : normal.parent_path();
+}
+
 }  // namespace medley

@@ -22,6 +22,7 @@
 #include <medley/base/files.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>
+#include <medley/base/user_directories.h>
 
 namespace medley {
 namespace {
@@ -187,12 +188,10 @@ ProgramEnd RunProgram(const std::vector<std::string>& command, std::string_view 
 }
 
 fs::path FindProgram(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  std::istringstream places(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  std::istringstream places(Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
   for (std::string place; std::getline(places, place, ':');) {
-    std::error_code failed;
-    const fs::path found = fs::absolute(fs::path(place) / name, failed);
-    if (!failed && ProgramProblem(found).empty()) return found;
+    const fs::path found = fs::path(place) / name;
+    if (found.is_absolute() && ProgramProblem(found).empty()) return found;
   }
   return "";
 }

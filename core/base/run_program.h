@@ -30,6 +30,7 @@ ProgramEnd RunProgram(const std::vector<std::string>& command, std::string_view 
                       std::chrono::milliseconds limit);
 
 // Where PATH has a program of this name: an absolute path, the name itself being a link or not. "": nowhere.
+// Relative folders of PATH are passed over: what they have depends on where one stands.
 std::filesystem::path FindProgram(const std::string& name);
 
 // Why this path is no program that can be run; "" where it is one.

@@ -46,6 +46,10 @@ std::string ValueOf(const ConfigValues& values, const std::string& key, const Co
   return found == defaults.end() ? "not given" : found->second;
 }
 
+std::string PlainText(const std::string& json) {
+  return json.starts_with('"') ? nlohmann::json::parse(json).get<std::string>() : json;
+}
+
 std::vector<std::string> DifferingKeys(const std::vector<ConfigValues>& configs) {
   const ConfigValues defaults = DefaultValues(configs);
   std::set<std::string> keys;

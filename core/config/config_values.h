@@ -15,6 +15,8 @@ ConfigValues ConfigValuesOf(const nlohmann::ordered_json& config);
 ConfigValues DefaultValues(const std::vector<ConfigValues>& configs);
 // What stands there, else the default, else "not given".
 std::string ValueOf(const ConfigValues& values, const std::string& key, const ConfigValues& defaults);
+// JSON, but a text as it is, without its quotes.
+std::string PlainText(const std::string& json);
 // The keys that have not one value in all of them. One that a config lacks has its default there.
 std::vector<std::string> DifferingKeys(const std::vector<ConfigValues>& configs);
 

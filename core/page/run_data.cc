@@ -250,8 +250,7 @@ ordered_json RunData(const fs::path& run) {
   RunLogs logs(run);
   if (const json& scores = ScoresIn(scored); !scores.empty())
     logs.TakeScores(run / kEvaluationFile, scored["step"].get<std::int64_t>(), scores);
-  fs::path path = fs::absolute(run).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // of "run/"
+  const fs::path path = NormalPath(fs::absolute(run));
   ordered_json page = {{"name", path.filename().string()},
                        {"folder", DisplayPath(run)},
                        {"path", path.string()},

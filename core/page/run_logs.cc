@@ -7,6 +7,7 @@
 
 #include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
+#include <medley/report/statistics.h>
 
 namespace medley {
 namespace {
@@ -39,12 +40,7 @@ void RunLogs::PutCurves(ordered_json& page) const {
   page["peak"] = JsonOf(Thinned(peak_, kStretches));
 }
 
-double RunLogs::SecondsOfAStep() const {
-  if (step_seconds_.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> sorted = step_seconds_;
-  std::ranges::sort(sorted);
-  return sorted[sorted.size() / 2];
-}
+double RunLogs::SecondsOfAStep() const { return MedianOf(step_seconds_); }
 
 double RunLogs::SecondsAfter(std::int64_t step) const { return seconds_ - ValueAt(seconds_so_far_, step); }
 

@@ -4,6 +4,8 @@
 #include <boost/math/distributions/gamma.hpp>
 #include <boost/math/tools/roots.hpp>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -213,6 +215,13 @@ double MeanOf(const std::vector<double>& rows) {
   if (sample.rows.empty()) return kNaN;
   return std::accumulate(sample.rows.begin(), sample.rows.end(), 0.0) /
          static_cast<double>(sample.rows.size());
+}
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
 }
 
 std::int64_t ItemCount(const std::vector<double>& rows, const RowItems& items) {

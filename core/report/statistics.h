@@ -52,6 +52,8 @@ Interval PairedInterval(const std::vector<double>& a, const std::vector<double>&
 std::int64_t ItemCount(const std::vector<double>& rows, const RowItems& items);
 // NaN where no row is a number.
 double MeanOf(const std::vector<double>& rows);
+// Of two in the middle the greater one; NaN of none.
+double MedianOf(std::vector<double> values);
 
 // The 95 % interval of a share: Wilson's score interval (Wilson 1927), which stays inside [0, 1] and is
 // honest at 0 % and 100 %, with the end next to them as in Brown, Cai and DasGupta 2001 (4.1.2), without

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <medley/base/files.h>
 #include <medley/base/suggest.h>
 
 namespace medley {
@@ -17,17 +18,11 @@ void AddNew(const fs::path& path, Paths& paths) {
   if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
 }
 
-// Without the trailing slash that "data/" leaves.
-fs::path Normal(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  return normal.has_filename() || normal == normal.root_path() ? normal : normal.parent_path();
-}
-
 // "a/b/c", "b/c" and "c" of "/a/b/c".
 std::vector<fs::path> EndsOf(const fs::path& path) {
   std::vector<fs::path> ends;
   fs::path end;
-  for (fs::path rest = Normal(path); rest.has_filename() && ends.size() < kLongestEnd;
+  for (fs::path rest = NormalPath(path); rest.has_filename() && ends.size() < kLongestEnd;
        rest = rest.parent_path()) {
     end = end.empty() ? rest.filename() : rest.filename() / end;
     ends.push_back(end);
@@ -41,13 +36,13 @@ std::vector<std::string> Texts(const std::vector<fs::path>& paths) { return {pat
 }  // namespace
 
 void FileSearch::LookAround(const fs::path& folder) {
-  fs::path at = Normal(folder);
+  fs::path at = NormalPath(folder);
   for (int above = 0; above <= kFoldersAbove && at.has_relative_path(); ++above, at = at.parent_path())
     AddNew(at, folders_);
 }
 
 void FileSearch::Moved(const fs::path& then, const fs::path& now) {
-  const fs::path before = Normal(then), after = Normal(now);
+  const fs::path before = NormalPath(then), after = NormalPath(now);
   if (before == after) return;
   const bool is_known =
       std::ranges::any_of(moves_, [&](const Move& move) { return move.then == before && move.now == after; });
@@ -56,7 +51,7 @@ void FileSearch::Moved(const fs::path& then, const fs::path& now) {
 
 std::vector<fs::path> FileSearch::Corresponding(const fs::path& path) const {
   std::vector<fs::path> places;
-  for (const Move& move : moves_) AddNew(Normal(move.now / path.lexically_relative(move.then)), places);
+  for (const Move& move : moves_) AddNew(NormalPath(move.now / path.lexically_relative(move.then)), places);
   return places;
 }
 
@@ -65,7 +60,7 @@ std::vector<fs::path> FileSearch::PlacesOf(const fs::path& path) const {
   for (const fs::path& end : EndsOf(path)) {
     for (const fs::path& folder : folders_) AddNew(folder / end, places);
   }
-  std::erase(places, Normal(path));
+  std::erase(places, NormalPath(path));
   return places;
 }
 

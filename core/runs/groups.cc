@@ -24,11 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSeedFolder = "seed-";  // of a sweep
 
-std::string NameOf(const fs::path& folder) {
-  fs::path path = fs::absolute(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // of "folder/"
-  return Printable(path.filename());
-}
+std::string NameOf(const fs::path& folder) { return Printable(NormalPath(fs::absolute(folder)).filename()); }
 
 // "": its scores are those that it ends with. Medleys that noted no end took all of its steps too.
 std::string WhyNotOver(const fs::path& path, const GroupRun& run) {

@@ -36,12 +36,7 @@ std::optional<double> NumberIn(const std::string& text) {
   return number;
 }
 
-// Of JSON a text without its quotes.
-Value ValueOfJson(const std::string& json) {
-  const bool is_text = json.size() >= 2 && json.front() == '"';
-  const std::string text = is_text ? nlohmann::json::parse(json).get<std::string>() : json;
-  return {.text = text, .number = NumberIn(text)};
-}
+Value ValueOfText(const std::string& text) { return {.text = text, .number = NumberIn(text)}; }
 
 Value NumberValue(double number) { return {.text = std::to_string(number), .number = number}; }
 
@@ -89,7 +84,7 @@ class Keys {
       if (score == facts.scores.end() || std::isnan(score->second.best)) return {};
       return NumberValue(score->second.best);
     }
-    return ValueOfJson(ValueOf(facts.config, key, defaults_));
+    return ValueOfText(PlainText(ValueOf(facts.config, key, defaults_)));
   }
   bool IsTask(const std::string& key) const { return tasks_.contains(key); }
 

@@ -83,8 +83,7 @@ class ValueWords {
  private:
   std::string Whole(const ListedRun& one) const {
     if (one.run.facts.config.empty()) return "-";
-    const std::string json = ValueOf(one.run.facts.config, key_, defaults_);
-    return json.starts_with('"') ? nlohmann::json::parse(json).get<std::string>() : json;
+    return PlainText(ValueOf(one.run.facts.config, key_, defaults_));
   }
   static std::string LastPart(const std::string& value) {
     return value.starts_with('/') ? fs::path(value).filename().string() : value;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <medley/base/descriptor.h>
 #include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
+#include <medley/report/statistics.h>
 
 namespace medley {
 namespace {
@@ -30,13 +30,6 @@ std::string EndOf(const std::filesystem::path& path) {
   return text.substr(0, text.rfind('\n') + 1);  // the last line may still be written
 }
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 }  // namespace
 
 RunPace PaceOf(const std::filesystem::path& run) {
@@ -50,7 +43,7 @@ RunPace PaceOf(const std::filesystem::path& run) {
     if (const double one = NumberAt(line.json, "seconds"); std::isfinite(one)) seconds.push_back(one);
     end = begin;
   }
-  pace.seconds = Median(std::move(seconds));
+  pace.seconds = MedianOf(std::move(seconds));
   return pace;
 }
 

@@ -1,7 +1,5 @@
 #include <medley/runs/run_summary.h>
 
-#include <medley/runs/first_weights.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -16,6 +14,7 @@
 #include <medley/report/log_lines.h>
 #include <medley/report/metrics.h>
 #include <medley/report/score.h>
+#include <medley/runs/first_weights.h>
 
 namespace medley {
 namespace {

@@ -11,6 +11,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/file_watch.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/base/user_directories.h>
@@ -45,18 +46,9 @@ void Search(const fs::path& directory, std::vector<fs::path>& found) {
   for (const fs::path& one : below) Search(one, found);
 }
 
-// Absolute, without "." and "..", and no "/" behind it.
-fs::path Normal(const fs::path& directory) {
-  const fs::path path = fs::absolute(directory).lexically_normal();
-  return path.has_filename() || path == path.root_path() ? path : path.parent_path();
-}
-
 void AddFile(const fs::path& file, std::string& signature) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return;
-  signature += file.filename().string() + " " + std::to_string(info.st_ino) + " " +
-               std::to_string(info.st_size) + " " + std::to_string(info.st_mtim.tv_sec) + "." +
-               std::to_string(info.st_mtim.tv_nsec) + "\n";
+  if (const std::string look = LookOf(file); !look.empty())
+    signature += file.filename().string() + " " + look + "\n";
 }
 
 // Changes with each file that is read of a run.
@@ -142,7 +134,7 @@ std::vector<fs::path> FindRuns(const std::vector<fs::path>& directories) {
   for (const fs::path& directory : directories) {
     if (const std::string problem = DirectoryProblem(directory); !problem.empty())
       throw InputError(problem + "; runs, or a directory with runs below it, are expected");
-    Search(Normal(directory), found);
+    Search(NormalPath(fs::absolute(directory)), found);
   }
   std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());

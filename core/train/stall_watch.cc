@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
+
+#include <medley/report/statistics.h>
 
 namespace medley {
 
@@ -29,17 +30,10 @@ void StallClock::WorkDone(double now) {
 
 std::optional<Stall> StallClock::Look(double now) {
   if (told_ || recent_.empty()) return std::nullopt;
-  const Stall stall{.seconds = now - last_, .median = Median()};
+  const Stall stall{.seconds = now - last_, .median = MedianOf({recent_.begin(), recent_.end()})};
   if (stall.seconds < std::max(works_ ? kLeastOfWork : kLeast, kTimes * stall.median)) return std::nullopt;
   told_ = true;
   return stall;
-}
-
-double StallClock::Median() const {
-  std::vector<double> sorted(recent_.begin(), recent_.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
 }
 
 StallWatch::StallWatch(Setting setting, std::function<void(const Stall&)> tell)

@@ -39,8 +39,6 @@ class StallClock {
   std::optional<Stall> Look(double now);
 
  private:
-  double Median() const;
-
   std::deque<double> recent_;
   double last_ = 0;
   bool works_ = false, told_ = false;

@@ -129,6 +129,12 @@ TEST_F(RunPrograms, AProgramIsFoundInPathAndElseItIsSaidWhatIsWrong) {
   setenv("PATH", ("/nowhere:" + scratch_.path().string() + ":" + path).c_str(), 1);
   EXPECT_EQ(FindProgram("medley-script"), script);
   EXPECT_FALSE(FindProgram("sh").empty());
+  const fs::path here = fs::current_path();
+  fs::current_path(scratch_.path());
+  setenv("PATH", (".::" + path).c_str(), 1);
+  EXPECT_EQ(FindProgram("medley-script"), "");
+  fs::current_path(here);
+  setenv("PATH", (scratch_.path().string() + ":" + path).c_str(), 1);
   ::chmod(script.c_str(), 0644);
   EXPECT_EQ(FindProgram("medley-script"), "");
   setenv("PATH", path.c_str(), 1);

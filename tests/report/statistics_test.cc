@@ -28,6 +28,12 @@ TEST(Statistics, WilsonIntervalsAreThoseOfThePublishedTable) {
   EXPECT_EQ(WilsonInterval(20, 20).high, 1);
 }
 
+TEST(Statistics, TheMedianOfAnEvenNumberIsTheGreaterOfTheTwo) {
+  EXPECT_EQ(MedianOf({3, 1, 2}), 2);
+  EXPECT_EQ(MedianOf({4, 1, 3, 2}), 3);
+  EXPECT_TRUE(std::isnan(MedianOf({})));
+}
+
 TEST(Statistics, ZerosAndOnesAreAShareAndOtherRowsAMean) {
   EXPECT_DOUBLE_EQ(MeanInterval({1, 0, 1, 1}).low, WilsonInterval(3, 4).low);
   const Interval mean = MeanInterval({1, 2, 3, 4});

@@ -2,17 +2,16 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
-#include <string_view>
 #include <system_error>
 
 #include <medley/base/error.h>
 #include <medley/base/interrupt.h>
 #include <medley/base/printable.h>
+#include <medley/base/run_program.h>
 #include <medley/base/user_directories.h>
 #include <medley/base/version.h>
 #include <medley/plugin/trust.h>
@@ -43,18 +42,6 @@ fs::path InterpreterAbove(const fs::path& folder) {
   return "";
 }
 
-// As a shell finds it; "" where there is none.
-fs::path OnPath(const std::string& program) {
-  const std::string path = Environment("PATH").value_or("");
-  for (std::string_view rest = path; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const fs::path found = fs::path(part) / program;
-    if (!part.empty() && found.is_absolute() && ::access(found.c_str(), X_OK) == 0) return found;
-  }
-  return "";
-}
-
 }  // namespace
 
 fs::path FindInterpreter() {
@@ -68,7 +55,7 @@ fs::path FindInterpreter() {
   if (const auto active = Environment("VIRTUAL_ENV"); active && Exists(fs::path(*active) / "bin" / "python"))
     return fs::path(*active) / "bin" / "python";
   if (fs::path torchs = InterpreterAbove(TorchRoot()); !torchs.empty()) return torchs;
-  return OnPath("python3");
+  return FindProgram("python3");
 }
 
 fs::path FindInPackage(const fs::path& file) {

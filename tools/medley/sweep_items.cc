@@ -9,6 +9,7 @@
 #include <medley/checkpoint/run_directory.h>
 #include <medley/page/last_scores.h>
 #include <medley/report/log_lines.h>
+#include <medley/report/statistics.h>
 #include <medley/runs/run_state.h>
 
 namespace medley {
@@ -35,12 +36,6 @@ bool HasScoresOfItsEnd(const fs::path& run, const json& record) try {
 std::int64_t StepsLeft(const SweepItem& item) {
   const bool is_over = item.state >= ItemState::kTrained && item.state != ItemState::kStopped;
   return is_over ? 0 : std::max<std::int64_t>(0, item.facts.steps - item.pace.step);
-}
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void AddPlugins(const SweepRequest& request, std::vector<std::string>& command) {
@@ -111,7 +106,7 @@ double SecondsLeft(const std::vector<SweepItem>& items, std::int64_t jobs) {
   std::vector<double> known;
   for (const SweepItem& item : items)
     if (std::isfinite(item.pace.seconds)) known.push_back(item.pace.seconds);
-  const double usual = Median(std::move(known));
+  const double usual = MedianOf(std::move(known));
   double all = 0, longest = 0;
   for (const SweepItem& item : items) {
     const double step = std::isfinite(item.pace.seconds) ? item.pace.seconds : usual;

@@ -1,7 +1,5 @@
 #include "tools/medley/watched.h"
 
-#include <sys/stat.h>
-
 #include <map>
 #include <optional>
 #include <system_error>
@@ -10,6 +8,7 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/file_watch.h>
 #include <medley/base/files.h>
 #include <medley/base/json_text.h>
 #include <medley/checkpoint/rank_directories.h>
@@ -30,11 +29,8 @@ namespace fs = std::filesystem;
 std::string LooksOf(const fs::path& folder) {
   std::string looks;
   for (const fs::path& path : ListDirectory(folder)) {
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    looks += path.filename().string() + " " + std::to_string(info.st_ino) + " " +
-             std::to_string(info.st_size) + " " + std::to_string(info.st_mtim.tv_sec) + "." +
-             std::to_string(info.st_mtim.tv_nsec) + "\n";
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) looks += path.filename().string() + " " + LookOf(path) + "\n";
   }
   return looks;
 }
