@@ -220,14 +220,16 @@ void LoadCheckpoint(const fs::path& checkpoint, const TrainingState& state) {
   CopySaved(checkpoint / kOptimizerFile, wanted, optimizer);
 }
 
-nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name) {
-  const std::optional<nlohmann::json> state = FindSection(checkpoint, name);
+nlohmann::json ReadSection(const fs::path& checkpoint, const std::string& name, int version) {
+  const std::optional<nlohmann::json> state = FindSection(checkpoint, name, version);
   if (!state) throw InputError(Printable(checkpoint / kStateFile) + " has no state of \"" + name + "\"");
   return *state;
 }
 
-std::optional<nlohmann::json> FindSection(const fs::path& checkpoint, const std::string& name) {
+std::optional<nlohmann::json> FindSection(const fs::path& checkpoint, const std::string& name, int version) {
   const ordered_json sections = ReadState(checkpoint);
+  if (const auto saved = sections.find(name); saved != sections.end())
+    RefuseNewerSection(*saved, name, version);
   const auto state = ordered_json::json_pointer("/" + name + "/state");
   return sections.contains(state) ? std::optional<nlohmann::json>(sections.at(state)) : std::nullopt;
 }

@@ -50,9 +50,11 @@ std::optional<Committed> SaveTogether(const std::filesystem::path& run, const Tr
 // Fills the state from a verified checkpoint. Names, shapes and dtypes are compared before anything is
 // written; an InputError names what differs. A half type and float are converted into each other.
 void LoadCheckpoint(const std::filesystem::path& checkpoint, const TrainingState& state);
-// One section's state of a verified checkpoint. An InputError where there is none of that name.
-nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name);
+// One section's state of a verified checkpoint. An InputError where there is none of that name, or it is of a
+// later version.
+nlohmann::json ReadSection(const std::filesystem::path& checkpoint, const std::string& name, int version = 1);
 // The same; nothing where there is none.
-std::optional<nlohmann::json> FindSection(const std::filesystem::path& checkpoint, const std::string& name);
+std::optional<nlohmann::json> FindSection(const std::filesystem::path& checkpoint, const std::string& name,
+                                          int version = 1);
 
 }  // namespace medley

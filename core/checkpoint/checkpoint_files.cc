@@ -14,6 +14,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 
@@ -46,6 +47,20 @@ std::string SealText(std::int64_t step, const std::string& manifest) {
                              {"manifest_bytes", manifest.size()},
                              {"manifest_xxh3_128", HashText(manifest)}};
   return JsonText(seal) + "\n";
+}
+
+// Before the seal is judged, which another format may make otherwise. Both say the number: a bit that flipped
+// makes a greater one in one of them alone, and that is damage.
+void RefuseNewerFormat(const fs::path& checkpoint, const std::string& seal, const std::string& manifest) {
+  ordered_json sealed, listed;
+  try {
+    sealed = ReadJson(seal, ""), listed = ReadJson(manifest, "");
+  } catch (const Error&) {
+    return;  // damaged
+  }
+  if (!sealed.is_object() || !listed.is_object()) return;
+  if (sealed.value("format", ordered_json()) != listed.value("format", ordered_json())) return;
+  RefuseNewer(listed, "format", kFormat, Printable(checkpoint), kEarlierCheckpoint);
 }
 
 void CheckFileList(const fs::path& checkpoint, const Manifest& manifest) {
@@ -132,6 +147,7 @@ Manifest ReadManifest(const fs::path& checkpoint) {
   const std::string text = ReadSmallFile(checkpoint / kManifestFile, kLargestManifest);
   const std::int64_t step = StepOfName(checkpoint.filename().string());
   if (seal != SealText(step, text)) {
+    RefuseNewerFormat(checkpoint, seal, text);
     throw Error(Printable(checkpoint / kManifestFile) +
                 " does not match its seal: one of the two was damaged, or belongs to another checkpoint");
   }
@@ -217,6 +233,7 @@ void CheckpointWriter::WriteText(const std::string& name, const std::string& tex
 
 bool IsDamage(const std::exception& error) {
   if (dynamic_cast<const Error*>(&error) == nullptr) return false;  // no memory
+  if (dynamic_cast<const NewerError*>(&error) != nullptr) return false;
   const auto* file = dynamic_cast<const FileError*>(&error);
   if (file == nullptr) return true;
   const int number = file->number();

@@ -57,7 +57,7 @@ std::vector<std::filesystem::path> ListSetAside(const std::filesystem::path& run
 // Sizes, sums and the file list of a committed checkpoint. Throws an Error with path and reason; reads at
 // most a few MiB at a time and allocates nothing of the sizes that the files claim.
 Manifest VerifyCheckpoint(const std::filesystem::path& checkpoint);
-// Reads only the manifest, checked against its seal.
+// Reads only the manifest, checked against its seal. A NewerError where a newer medley wrote them.
 Manifest ReadManifest(const std::filesystem::path& checkpoint);
 
 using Sink = std::function<void(const void*, std::size_t)>;
@@ -70,7 +70,7 @@ struct Committed {
 };
 
 // Whether what went wrong with reading a checkpoint is its own fault. Trouble of the machine (a read error,
-// no descriptor or memory left, no permission) says nothing about it.
+// no descriptor or memory left, no permission) says nothing about it, and a newer medley's is whole.
 bool IsDamage(const std::exception& error);
 
 // Writes one checkpoint aside and commits it with one rename. What fails until then is an Error, the

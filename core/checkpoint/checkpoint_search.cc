@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/files.h>
+#include <medley/base/newer.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
 
@@ -25,6 +26,8 @@ bool WasRemoved(const CheckpointEntry& entry) {
 std::optional<FoundCheckpoint> VerifyOrWarn(const CheckpointEntry& entry, Console& console) {
   try {
     return ReadCheckpoint(entry.path);
+  } catch (const NewerError&) {
+    throw;
   } catch (const FileError& error) {
     if (!IsDamage(error)) {
       throw FileError(std::string(error.what()) + ". That says nothing about the checkpoint " +

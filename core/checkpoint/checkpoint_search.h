@@ -17,7 +17,7 @@ enum class OnDamage { kSetAside, kSkip };
 // a whole one was found. Nothing where the run never had one. An InputError where all are damaged, be it now
 // or when they were set aside, or gone: the run must not begin anew by itself. kSetAside also sees to it that
 // LATEST names it. Trouble of the machine (a read error, no descriptor or memory left) says nothing about a
-// checkpoint and is thrown on.
+// checkpoint and is thrown on, and so is that a newer medley wrote it.
 std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, OnDamage on_damage,
                                               Console& console);
 

@@ -11,6 +11,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint_files.h>
@@ -190,6 +191,8 @@ bool IsPlugin(const ordered_json& plugin) {
 
 bool AreRules(const ordered_json& value) try {
   DataRules::Of(value);
+  return true;
+} catch (const NewerError&) {  // who goes by them refuses them
   return true;
 } catch (const InputError&) {
   return false;

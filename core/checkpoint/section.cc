@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 
 namespace medley {
 
@@ -21,6 +22,8 @@ void CheckFinite(const ordered_json& json, const std::string& name) {
   }
 }
 
+std::string StateOf(const std::string& name) { return "the checkpoint's state of \"" + name + "\""; }
+
 }  // namespace
 
 ordered_json SaveSections(const std::vector<Section>& sections) {
@@ -34,26 +37,36 @@ ordered_json SaveSections(const std::vector<Section>& sections) {
   return state;
 }
 
+void RefuseNewerSection(const ordered_json& saved, const std::string& name, int version) {
+  RefuseNewer(saved, "version", version, StateOf(name), kEarlierCheckpoint);
+}
+
 void CheckSections(const std::vector<Section>& sections, const ordered_json& state) {
   std::set<std::string> known;
   for (const Section& section : sections) {
     known.insert(section.name);
     if (!state.contains(section.name)) {
       if (section.optional) continue;
-      throw Error("the checkpoint has no state of \"" + section.name + "\"");
+      throw InputError("the checkpoint has no state of \"" + section.name +
+                       "\". Take the config that it was saved with, or another checkpoint");
     }
     const ordered_json& saved = state.at(section.name);
     if (!saved.is_object() || !saved.contains("state"))
-      throw Error("the checkpoint's state of \"" + section.name + "\" is no object that holds a state");
+      throw InputError(StateOf(section.name) + " is no object that holds a state. Take another checkpoint");
+    RefuseNewerSection(saved, section.name, section.version);
     const ordered_json version = saved.value("version", ordered_json());
     if (version != section.version) {
-      throw Error("the checkpoint's state of \"" + section.name + "\" has version " + JsonText(version) +
-                  ", this medley reads version " + std::to_string(section.version));
+      throw InputError(StateOf(section.name) + " has version " + JsonText(version) +
+                       ", this medley reads version " + std::to_string(section.version) +
+                       ". Take the medley that saved it, or another checkpoint");
     }
   }
   for (const auto& [name, value] : state.items()) {
     if (known.count(name) == 0) {
-      throw Error("the checkpoint has state of \"" + name + "\", which this run does not have");
+      throw InputError("the checkpoint has state of \"" + name +
+                       "\", which this run does not have. It is of another config, or of a newer medley: "
+                       "take that one, or " +
+                       kEarlierCheckpoint);
     }
   }
 }
@@ -67,8 +80,7 @@ void LoadSections(const std::vector<Section>& sections, const ordered_json& stat
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      throw InputError("the checkpoint's state of \"" + section.name +
-                       "\" cannot be understood: " + error.what());
+      throw InputError(StateOf(section.name) + " cannot be understood: " + error.what());
     }
   }
 }

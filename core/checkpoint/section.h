@@ -19,7 +19,9 @@ struct Section {
 
 // An Error names the section with a number that is not finite.
 nlohmann::ordered_json SaveSections(const std::vector<Section>& sections);
-// An Error names the section that is missing, unknown or of another version.
+// A NewerError where what is saved of a section is of a later version than the one that is read.
+void RefuseNewerSection(const nlohmann::ordered_json& saved, const std::string& name, int version);
+// An InputError names the section that is missing, unknown or of another version.
 void CheckSections(const std::vector<Section>& sections, const nlohmann::ordered_json& state);
 // Checks them all before any is loaded; a load that throws leaves those before it loaded. What it throws
 // passes where it is an Error, else it becomes an InputError with the section's name.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <medley/base/error.h>
+#include <medley/base/newer.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/curriculum/shares.h>
 
@@ -132,6 +133,7 @@ json Mixer::Save() const {
 
 std::string Mixer::Load(const json& saved) {
   Expect(saved.is_object(), "it is no object");
+  RefuseNewer(saved, "version", kVersion, "the saved state of the mixer", kEarlierCheckpoint);
   const std::int64_t version = Count(saved, "version");
   Expect(version == kVersion || version == kWithoutRamps,
          "it has version " + std::to_string(version) + ", this medley reads 1 and 2");

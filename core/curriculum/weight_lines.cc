@@ -12,6 +12,7 @@
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 
 namespace medley {
 namespace {
@@ -170,6 +171,9 @@ std::string Damaged(int line, const std::string& how) {
   return "was damaged: line " + std::to_string(line) + " " + how;
 }
 
+// Of a line whose sum is right.
+std::string NotKnown(int line) { return "line " + std::to_string(line) + " has what this one does not know"; }
+
 // Entries of a medley without sums of lines get some.
 void GiveSums(WeightLines& read) {
   read.lines.clear();
@@ -264,7 +268,8 @@ WeightLines ReadWeightLines(std::string_view text, LogEnd end) {
         problem = Damaged(at, "is not as it was written behind those before it");
       }
     } catch (const std::exception&) {
-      problem = "has a line that this medley does not know, " + std::to_string(at);
+      reader.read.newer = NotKnown(at);
+      problem = OfANewerMedley(reader.read.newer);
     }
   });
   if (problem.empty() && !reader.ended && end == LogEnd::kClosed) problem = "was cut: its end is missing";
@@ -274,12 +279,13 @@ WeightLines ReadWeightLines(std::string_view text, LogEnd end) {
 WeightLines ContinueWeightLines(std::string_view kept, std::string_view file, const std::string& own) {
   WeightLines read = ReadWeightLines(kept, LogEnd::kOpen);
   EntryReader tail(read.lines.empty() ? "" : read.lines.back());
-  ForEachLine(file, [&](int, std::string_view line, bool whole) {
+  ForEachLine(file, [&](int at, std::string_view line, bool whole) {
     if (tail.ended || !whole) return;
     try {
       if (tail.Take(line)) return;
       if (const auto mended = WithText(line, own)) tail.Take(*mended);
-    } catch (const std::exception&) {  // of a later medley: the end is then never reached
+    } catch (const std::exception&) {  // the end is then never reached
+      read.newer = NotKnown(at);
     }
   });
   const auto edits = static_cast<std::size_t>(std::ranges::count_if(tail.read.entries, HasText));

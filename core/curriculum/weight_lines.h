@@ -55,6 +55,7 @@ struct WeightLines {
   std::vector<std::string> lines;  // of the entries, as they were written
   std::vector<DueEdit> due;
   std::string problem{};  // the rest of a sentence that the file begins; "": all is as it was written
+  std::string newer{};    // where that is a line which a newer medley wrote: what it says of it
   bool has_sums = true;   // false: of an older medley, with sums of the texts of starts and edits
 };
 

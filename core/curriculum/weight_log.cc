@@ -4,9 +4,11 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/file_digest.h>
+#include <medley/base/files.h>
 #include <medley/base/json_document.h>
 #include <medley/base/json_text.h>
 #include <medley/base/line_reader.h>
+#include <medley/base/newer.h>
 #include <medley/curriculum/draw_rule.h>
 
 namespace medley {
@@ -84,6 +86,7 @@ WeightLog::WeightLog(const fs::path& directory, WeightLines lines)
       lines_(std::move(lines.lines)),
       due_(std::move(lines.due)),
       problem_(std::move(lines.problem)),
+      newer_(std::move(lines.newer)),
       has_sums_(lines.has_sums),
       waits_(!lines.has_sums || !problem_.empty()) {}
 
@@ -93,6 +96,20 @@ WeightLog::WeightLog(const fs::path& directory)
                                : ReadWeightLines(ReadWeightLog(directory))) {
   const fs::file_type type = TypeOf(file_);
   if (type != fs::file_type::regular && type != fs::file_type::not_found) problem_ = "is no plain file";
+}
+
+void WeightLog::RequireKnownLines() const {
+  if (!newer_.empty()) throw NewerError(DisplayPath(file_), newer_);
+}
+
+void WeightLog::RequireKnownDraws() const {
+  for (const WeightEntry& entry : entries_) {
+    if (entry.draw_rule > kDrawRule)
+      throw NewerError(
+          DisplayPath(file_),
+          "draw_rule " + std::to_string(entry.draw_rule) + ", this one draws by " + std::to_string(kDrawRule),
+          kEarlierCheckpoint);
+  }
 }
 
 std::int64_t WeightLog::NumberAt(std::int64_t step) const {

@@ -38,6 +38,11 @@ class WeightLog {
   const std::vector<WeightEntry>& entries() const { return entries_; }
   // What is wrong with the file, as WeightLines has it; the entries are then those that can be trusted.
   const std::string& problem() const { return problem_; }
+  // What a newer medley's says of itself, "" of others; and a NewerError of it.
+  const std::string& newer() const { return newer_; }
+  void RequireKnownLines() const;
+  // One too where an entry says that a newer medley drew.
+  void RequireKnownDraws() const;
   // False of one that an older medley wrote: of its lines only texts were compared with their sums.
   bool has_sums() const { return has_sums_; }
   // The number of the newest entry, 0 without any. A checkpoint has it, and a run goes back to it.
@@ -76,7 +81,7 @@ class WeightLog {
   std::vector<WeightEntry> entries_;
   std::vector<std::string> lines_;  // of the entries
   std::vector<DueEdit> due_;
-  std::string problem_;
+  std::string problem_, newer_;
   bool has_sums_ = true;
   bool waits_ = false;  // the file is another
 };

@@ -10,6 +10,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 #include <medley/text/chat_file.h>
 
 #include "item_sides.h"
@@ -75,6 +76,7 @@ DataRules DataRules::Of(const ordered_json& record) {
     return InputError(std::string("the run's run.json is damaged: data_rules: ") + error.what() +
                       ". Restore it: it says which items are held out");
   };
+  RefuseNewer(record, "version", kVersion, "\"data_rules\" of the run's run.json");
   try {
     if (record.at("version").get<int>() != kVersion)
       throw InputError("the run's data_rules (run.json) are of version " + record.at("version").dump() +

@@ -4,6 +4,7 @@
 
 #include <medley/base/bytes.h>
 #include <medley/base/json_count.h>
+#include <medley/base/newer.h>
 #include <medley/base/suggest.h>
 #include <medley/plan/plan.h>
 #include <medley/report/table.h>
@@ -113,6 +114,7 @@ ordered_json ToJson(const Plan& plan) {
 }
 
 Plan PlanFromJson(const ordered_json& json, const std::string& file) {
+  RefuseNewer(json, "format", kPlanFormat, file, "remove it");
   try {
     if (json.at("format") != kPlanFormat) throw std::out_of_range("format is " + json.at("format").dump());
     const ordered_json& floor = json.at("floor");

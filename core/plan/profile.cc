@@ -8,6 +8,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/newer.h>
 
 namespace medley {
 namespace {
@@ -253,6 +254,7 @@ ordered_json ToJson(const Profile& profile) {
 }
 
 Profile ProfileFromJson(const ordered_json& json, const std::filesystem::path& file) {
+  RefuseNewer(json, "format", kProfileFormat, DisplayPath(file), "make one: medley plan CONFIG --out DIR");
   try {
     return ProfileOf(json);
   } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 
 #include <medley/base/error.h>
 #include <medley/base/json_count.h>
+#include <medley/base/newer.h>
 
 namespace medley {
 namespace {
@@ -173,7 +174,8 @@ ordered_json Receipt::ToJson() const {
           {"stages", stages_.ToJson()}};
 }
 
-Receipt Receipt::FromJson(const ordered_json& json) {
+Receipt Receipt::FromJson(const ordered_json& json, const std::string& otherwise) {
+  RefuseNewer(json, "format", kReceiptFormat, "this receipt", otherwise);
   try {
     if (json.at("format") != kReceiptFormat) throw std::out_of_range("format is " + json.at("format").dump());
     Receipt receipt;

@@ -65,8 +65,8 @@ class Receipt {
 
   // receipt.json, and the section of a checkpoint.
   nlohmann::ordered_json ToJson() const;
-  // Throws an Error where it is no receipt.
-  static Receipt FromJson(const nlohmann::ordered_json& json);
+  // Throws an Error where it is no receipt. `otherwise`: what else there is to do than to use a newer medley.
+  static Receipt FromJson(const nlohmann::ordered_json& json, const std::string& otherwise = "");
 
  private:
   PlanEpoch& EpochFor(const DrawReceipt& draw);

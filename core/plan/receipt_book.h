@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include <medley/base/newer.h>
 #include <medley/plan/receipt.h>
 #include <medley/report/console.h>
 #include <medley/report/record_sink.h>
@@ -26,7 +27,7 @@ class ReceiptBook final : public RecordSink {
   // A checkpoint's section.
   nlohmann::json ToJson() const { return receipt_.ToJson(); }
   // Throws an Error where it is no receipt, and then keeps what it had.
-  void Load(const nlohmann::json& state) { receipt_ = Receipt::FromJson(state); }
+  void Load(const nlohmann::json& state) { receipt_ = Receipt::FromJson(state, kEarlierCheckpoint); }
   // receipt.json. What it loses is no reason not to train: why it could not be written is a warning.
   void Save() const;
 

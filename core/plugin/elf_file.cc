@@ -148,7 +148,8 @@ void TakeNote(std::string_view owner, std::uint32_t type, std::string_view conte
   if (owner.substr(0, kNoteOwner.size()) != kNoteOwner || owner.size() != kNoteOwner.size() + 1) return;
   if (type != kNoteType) {
     throw Rejection{"bad note", "its medley note is of type " + std::to_string(type) +
-                                    ", this medley reads type " + std::to_string(kNoteType)};
+                                    ", this medley reads type " + std::to_string(kNoteType) +
+                                    "; build it again with this medley"};
   }
   if (content.size() > kMaxNoteBytes) throw Rejection{"bad note", "its medley note is larger than 64 KiB"};
   if (ours) throw Rejection{"bad note", "two medley notes: MEDLEY_PLUGIN may stand only once in a plugin"};

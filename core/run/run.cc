@@ -19,6 +19,7 @@
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/checkpoint/checkpoint_search.h>
 #include <medley/checkpoint/run_directory.h>
+#include <medley/config/mistakes.h>
 #include <medley/config/threads.h>
 #include <medley/curriculum/weight_log.h>
 #include <medley/memory/cpu_allocator.h>
@@ -309,8 +310,14 @@ RunInputs CheckInputsOf(const fs::path& directory, std::vector<std::string> over
     }
     overrides.push_back("weights=" + own.string());
   }
-  RunInputs inputs =
-      CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunAge::kBegun, weights, changed);
+  RunInputs inputs = [&] {
+    try {
+      return CheckInputs(config, WithEarlierDefaults(config, overrides), plugins, RunAge::kBegun, weights,
+                         changed);
+    } catch (const Mistakes& mistakes) {
+      throw Mistakes(mistakes.what() + NewerRunWords(directory), mistakes.list());
+    }
+  }();
   inputs.rules = RulesOfRun(directory, config, inputs);
   inputs.kernels = KernelsOf(directory);
   inputs.references = ReferencesOf(directory);

@@ -8,7 +8,10 @@
 #include <medley/base/cpu.h>
 #include <medley/base/error.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
+#include <medley/base/printable.h>
 #include <medley/base/version.h>
+#include <medley/checkpoint/run_directory.h>
 #include <medley/plugin/trust.h>
 #include <medley/run/run_record.h>
 
@@ -147,6 +150,16 @@ ordered_json RunRecord(const Run& run) {
           {"inputs", InputRecord(run.config, *run.registry, run.model_file->config.pretrained(),
                                  run.model_file->config.pretrained_tower())},
           {"plugins", PluginFiles(*run.registry)}};
+}
+
+std::string NewerRunWords(const std::filesystem::path& run) {
+  const ordered_json record = ReadRunRecord(run);
+  const auto found = record.is_object() ? record.find("medley") : record.end();
+  if (found == record.end() || !found->is_string()) return "";
+  const auto version = found->get<std::string>();
+  if (!IsLaterVersion(version)) return "";
+  return "\nThe run is of medley " + Printable(version) + ", this is " + std::string(Version()) +
+         ": use that one";
 }
 
 RecordedInputs RequireRecordedInputs(ordered_json& old_record, const RunInputs& now,

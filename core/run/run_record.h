@@ -14,6 +14,9 @@ namespace medley {
 
 // What stands in run.json: versions, device, threads, the input files with their sums, the plugin files.
 nlohmann::ordered_json RunRecord(const Run& run);
+// Behind what is wrong with a run's config: a line that says so where a later medley started the run last;
+// else "".
+std::string NewerRunWords(const std::filesystem::path& run);
 // InputError where a file that the run is made from (the weights file apart) is no longer the one that it
 // began with: before anything is built from them. `run`: its directory. Files that the user named as changed
 // are not refused, and `old_record` then knows what they are now: see AllowChanged.

@@ -4,6 +4,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
+#include <medley/base/newer.h>
 #include <medley/base/next_command.h>
 #include <medley/checkpoint/checkpoint_files.h>
 #include <medley/report/record_sink.h>
@@ -31,6 +32,7 @@ std::string WeightLogProblem(const fs::path& directory, const WeightLog& log) {
 }
 
 std::string WeightLogProblemWords(const fs::path& directory, const WeightLog& log) {
+  if (!log.newer().empty()) return NewerError(DisplayPath(directory / kWeightLog), log.newer()).what();
   const std::string problem = WeightLogProblem(directory, log);
   if (problem.empty()) return "";
   return DisplayPath(directory / kWeightLog) + " " + problem +

@@ -8,6 +8,7 @@
 #include <medley/base/files.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 #include <medley/base/next_command.h>
 #include <medley/base/printable.h>
 #include <medley/base/suggest.h>
@@ -71,13 +72,12 @@ bool IsFolder(const std::string& folder) {
 SweepRecord ReadRecord(const fs::path& file) {
   const ordered_json json = ReadJson(ReadSmallFile(file, kLargestRecord), DisplayPath(file));
   const std::string remedy = ". Restore it from a copy, or choose another --out";
+  RefuseNewer(json, "format", kSweepFormat, DisplayPath(file), "another --out");
   try {
-    if (json.at("format").get<int>() > kSweepFormat)
-      throw InputError(DisplayPath(file) + " is of a newer medley (format " + json.at("format").dump() +
-                       ", expected " + std::to_string(kSweepFormat) + "); take that one, or another --out");
+    const bool is_ours = json.at("format") == kSweepFormat;
     SweepRecord record = RecordIn(json);
     const auto is_there = [](const SweepGroup& group) { return IsFolder(group.folder); };
-    if (IsShare(record.share) && std::all_of(record.groups.begin(), record.groups.end(), is_there))
+    if (is_ours && IsShare(record.share) && std::all_of(record.groups.begin(), record.groups.end(), is_there))
       return record;
   } catch (const nlohmann::json::exception&) {
   }

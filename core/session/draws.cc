@@ -9,6 +9,7 @@
 #include <medley/base/error.h>
 #include <medley/base/json_reader.h>
 #include <medley/base/json_text.h>
+#include <medley/base/newer.h>
 #include <medley/base/printable.h>
 #include <medley/base/random.h>
 #include <medley/base/suggest.h>
@@ -95,9 +96,10 @@ void CheckState(const json& state) {
                 " is not what a mixture saves. Take a state as it was saved, or begin anew");
   };
   require("version", [](const json& value) { return value.is_number_integer(); });
+  RefuseNewer(state, "version", kStateVersion, "the state", "begin anew");
   if (const json& version = state.at("version"); version != kStateVersion)
     throw Error("the state has version " + version.dump() + ", this medley reads " +
-                std::to_string(kStateVersion));
+                std::to_string(kStateVersion) + ". Take a state as it was saved, or begin anew");
   require("seed", [](const json& value) { return value.is_number_integer(); });
   require("weights", [](const json& value) { return value.is_string(); });
   require("mixer", [](const json& value) { return value.is_object(); });

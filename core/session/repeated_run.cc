@@ -39,6 +39,7 @@ std::int64_t LastStep(const fs::path& directory) {
 WeightLog WholeLog(const fs::path& directory) {
   const fs::path file = directory / kWeightLog;
   WeightLog log(directory);
+  log.RequireKnownLines();
   std::string problem = WeightLogProblem(directory, log);
   if (problem.empty() && !log.entries().empty() && !IsWholeHistory(log.entries()))
     problem = "lacks changes of the weights, which it lost when it was damaged";
@@ -59,8 +60,9 @@ void RequireThisDrawRule(const fs::path& directory, const WeightLog& log) {
         DisplayPath(directory) + " cannot be repeated: its weights changed at step " +
         std::to_string(entry.step) + " (" + std::string(WordOf(entry.cause)) +
         (entry.name.empty() ? "" : " " + entry.name) +
-        "), and the medley that trained it draws otherwise after a change than this one. Repeat it "
-        "with that medley; medley resume goes on with it as before");
+        "), and the medley that trained it draws otherwise after a change than this one. Repeat it " +
+        (entry.draw_rule > kDrawRule ? "with that medley"
+                                     : "with that medley; medley resume goes on with it as before"));
   }
 }
 

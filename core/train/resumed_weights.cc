@@ -8,6 +8,7 @@
 #include <medley/base/error.h>
 #include <medley/base/files.h>
 #include <medley/base/json_count.h>
+#include <medley/base/newer.h>
 #include <medley/base/printable.h>
 #include <medley/checkpoint/checkpoint.h>
 #include <medley/checkpoint/run_directory.h>
@@ -53,8 +54,10 @@ KnownLog KnownTo(const FoundCheckpoint& from) {
     throw unusable(error.what());
   }
   if (known.kept) {
-    const std::string problem = ReadWeightLines(*known.kept, LogEnd::kOpen).problem;
-    if (!problem.empty()) throw unusable(std::string("what it kept of ") + kWeightLog + " " + problem);
+    const WeightLines kept = ReadWeightLines(*known.kept, LogEnd::kOpen);
+    const std::string what = std::string("what it kept of ") + kWeightLog;
+    if (!kept.newer.empty()) throw NewerError(Printable(from.path) + ": " + what, kept.newer);
+    if (!kept.problem.empty()) throw unusable(what + " " + kept.problem);
   }
   return known;
 }
@@ -101,6 +104,7 @@ std::string Mend(const fs::path& directory, const KnownLog& known, std::int64_t 
     WeightLines lines = ContinueWeightLines(known.kept.value_or(""), ReadWeightLog(directory), own);
     lost = !lines.problem.empty();
     log = WeightLog(directory, std::move(lines));
+    log.RequireKnownLines();
   }
   if (known.kept)
     return "the checkpoint has kept all that it held up to " + AtStep(known) +
@@ -164,6 +168,7 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
                          .place = known.place,
                          .text_of_file = has_own ? ReadFile(own, kLargestWeightsFile) : ""};
   WeightLog& log = weights.log;
+  log.RequireKnownLines();
   const std::int64_t number = known.begins   ? 1
                               : known.number ? *known.number
                                              : log.NumberAt(known.step);  // 1: the start
@@ -176,6 +181,7 @@ ResumedWeights ResumeWeights(const fs::path& directory, const std::optional<Foun
     if (entry.number > number && entry.cause == Cause::kChangedFile) weights.changed_files.push_back(entry);
   }
   log.GoBackTo(number);
+  log.RequireKnownDraws();
   const std::optional<std::string> last = log.LastText();
   weights.edited = has_own && last && *last != weights.text_of_file;
   if (lost && weights.edited) {

@@ -31,7 +31,8 @@ struct ResumedWeights {
 //
 // A weights file that is gone is written anew, as it was taken over last, and a run of an older medley gets
 // its first. An InputError where neither the file nor the log tells what the run's weights were, or the
-// checkpoint does not tell where the run was. It writes no other file than that, and none where it throws.
+// checkpoint does not tell where the run was; a NewerError where a newer medley wrote the log, or drew what
+// the run goes on from. It writes no other file than that, and none where it throws.
 ResumedWeights ResumeWeights(const std::filesystem::path& directory,
                              const std::optional<FoundCheckpoint>& from, Console& console);
 

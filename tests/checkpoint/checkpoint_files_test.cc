@@ -14,9 +14,12 @@
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
+#include <medley/base/newer.h>
 #include <medley/checkpoint/run_directory.h>
 
+#include "tests/checkpoint/forged_checkpoint.h"
 #include "tests/report/scratch_directory.h"
+#include "tests/words.h"
 
 namespace {
 
@@ -92,6 +95,44 @@ TEST(CheckpointFiles, EveryFlippedBitOfEveryFileIsRefusedWithThePath) {
     WriteText(checkpoint / name, whole);
   }
   EXPECT_EQ(RefusalOf(checkpoint), "");
+}
+
+TEST(CheckpointFiles, OneOfANewerMedleyIsNoDamageWhateverItsSealIs) {
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = Save(scratch.path(), 7);
+  const auto refusal = [&] { return test::MessageOf<NewerError>([&] { ReadManifest(checkpoint); }); };
+  const std::string expected = checkpoint.string() +
+                               " is of a newer medley (format 2, this one reads 1). Use that medley, or a "
+                               "checkpoint from before";
+  testing_fixture::ForgeFormat(checkpoint, 2);
+  EXPECT_EQ(refusal(), expected);
+  EXPECT_FALSE(IsDamage(NewerError("a", "b")));
+  WriteText(checkpoint / "seal", R"({"format": 2, "sum_of_all": "0123"})");
+  EXPECT_EQ(refusal(), expected);
+}
+
+// A bit that flips in the number of one of the two files makes no newer checkpoint of it.
+TEST(CheckpointFiles, ANumberThatIsDamagedIsDamage) {
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = Save(scratch.path(), 7, 40);
+  for (const char* name : {"manifest.json", "seal"}) {
+    const std::string whole = ReadText(checkpoint / name);
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      std::string damaged = whole;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+      WriteText(checkpoint / name, damaged);
+      try {
+        ReadManifest(checkpoint);
+        ADD_FAILURE() << name << " bit " << bit;
+      } catch (const Error& error) {
+        EXPECT_TRUE(IsDamage(error)) << error.what();
+      }
+    }
+    WriteText(checkpoint / name, whole);
+  }
+  testing_fixture::ForgeManifest(
+      checkpoint, [](auto&) {}, 3);
+  EXPECT_NE(RefusalOf(checkpoint).find("does not match its seal"), std::string::npos);
 }
 
 TEST(CheckpointFiles, MissingExtraLinkedAndSwappedFilesAreRefused) {
@@ -349,6 +390,19 @@ TEST(RunDirectory, ALockOfADeadProcessIsTakenOverAndItsLeftoversRemoved) {
   EXPECT_EQ(directory.took_over(), "process 4711 on elsewhere, started yesterday (in another boot)");
   EXPECT_FALSE(fs::exists(scratch / ".tmp-3-9"));
   EXPECT_FALSE(fs::exists(scratch / ".del-2"));
+}
+
+// Who goes by the rules refuses them.
+TEST(RunDirectory, RulesOfANewerMedleyAreKeptInTheRecord) {
+  const ScratchDirectory scratch;
+  WriteText(scratch / "config.resolved.json", "{}");
+  const std::string record = R"({"medley": "9.0.0", "data_rules": {"version": 2, "by": "moon"}})";
+  WriteText(scratch / "run.json", record);
+  EXPECT_TRUE(RunDirectory::Open(scratch.path()).mended().empty());
+  EXPECT_EQ(ReadText(scratch / "run.json"), record);
+  EXPECT_EQ(ReadRunRecord(scratch.path()), nlohmann::ordered_json::parse(record));
+  WriteText(scratch / "run.json", R"({"medley": "9.0.0", "data_rules": {"version": 1, "by": "moon"}})");
+  EXPECT_EQ(RunDirectory::Open(scratch.path()).mended().size(), 1u) << "this is damage";
 }
 
 TEST(RunDirectory, WhatIsNoRunIsNotResumed) {

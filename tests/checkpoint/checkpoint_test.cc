@@ -9,10 +9,13 @@
 #include <csignal>
 #include <thread>
 
+#include <medley/base/newer.h>
 #include <medley/checkpoint/checkpoint_keeper.h>
+#include <medley/checkpoint/go_back.h>
 #include <medley/report/metrics.h>
 #include <medley/weights/safetensors.h>
 
+#include "tests/checkpoint/forged_checkpoint.h"
 #include "tests/step/renamed_model.h"
 #include "tests/tools/run_command.h"
 #include "tests/train/trainer_fixture.h"
@@ -88,6 +91,65 @@ TEST(Checkpoint, ADamagedOneIsPassedOverSetAsideAndItsStepFreed) {
   EXPECT_EQ(ReadText(scratch / "LATEST"), "step-00000001\n");
   Save(state, scratch.path(), 3);
   EXPECT_EQ(FindCheckpoint(scratch.path(), OnDamage::kSetAside, *console)->facts.step, 3);
+}
+
+TEST(Checkpoint, ANewerMedleysIsRefusedAndNothingIsSetAside) {
+  const ScratchDirectory scratch;
+  State state;
+  for (const std::int64_t step : {1, 2, 3}) Save(state, scratch.path(), step);
+  ForgeFormat(scratch / "step-00000002", 2);
+  Flip(scratch.path() / "step-00000003" / "model.safetensors", 400);
+  SilentConsole console;
+  for (const OnDamage on_damage : {OnDamage::kSkip, OnDamage::kSetAside})
+    EXPECT_TRUE(
+        Says(MessageOf<NewerError>([&] { FindCheckpoint(scratch.path(), on_damage, *console); }),
+             {"step-00000002 is of a newer medley (format 2, this one reads 1). Use that medley, or a "
+              "checkpoint from before"}));
+  EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 3u);
+  EXPECT_TRUE(ListSetAside(scratch.path()).empty());
+  EXPECT_EQ(ReadText(scratch / "LATEST"), "step-00000003\n");
+  EXPECT_EQ(CheckpointOf(scratch.path(), 1).facts.step, 1) << "as the words say";
+  EXPECT_THROW(CheckpointOf(scratch.path(), 2), NewerError);
+  EXPECT_THROW(BestCheckpoint(scratch.path()), NewerError) << "it may be the one";
+}
+
+TEST(Checkpoint, ASectionOfANewerMedleyIsRefusedByAllWhoReadIt) {
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = scratch / "step-00000001";
+  State state;
+  Save(state, scratch.path(), 1);
+  EXPECT_EQ(ReadSection(checkpoint, "counter"), 1);
+  ForgeState(checkpoint, [](auto& sections) { sections["counter"]["version"] = 2; });
+  const std::string expected =
+      "the checkpoint's state of \"counter\" is of a newer medley (version 2, this one reads 1). Use that "
+      "medley, or a checkpoint from before";
+  EXPECT_EQ(MessageOf<NewerError>([&] { LoadCheckpoint(checkpoint, state.Training()); }), expected);
+  EXPECT_EQ(MessageOf<NewerError>([&] { ReadSection(checkpoint, "counter"); }), expected);
+  EXPECT_EQ(MessageOf<NewerError>([&] { FindSection(checkpoint, "counter"); }), expected);
+  EXPECT_EQ(ReadSection(checkpoint, "counter", 2), 1);
+  EXPECT_FALSE(FindSection(checkpoint, "moon"));
+}
+
+TEST(Checkpoint, SectionsThatARunCannotTakeSayWhatToDo) {
+  const ScratchDirectory scratch;
+  const fs::path checkpoint = scratch / "step-00000001";
+  State state;
+  Save(state, scratch.path(), 1);
+  const auto refusal = [&] {
+    return MessageOf<InputError>([&] { LoadCheckpoint(checkpoint, state.Training()); });
+  };
+  ForgeState(checkpoint, [](auto& sections) { sections["moon"] = {{"version", 1}, {"state", 0}}; });
+  EXPECT_EQ(refusal(),
+            "the checkpoint has state of \"moon\", which this run does not have. It is of another config, or "
+            "of a newer medley: take that one, or a checkpoint from before");
+  ForgeState(checkpoint, [](auto& sections) { sections["counter"]["version"] = 0; });
+  EXPECT_EQ(refusal(),
+            "the checkpoint's state of \"counter\" has version 0, this medley reads version 1. Take the "
+            "medley that saved it, or another checkpoint");
+  ForgeState(checkpoint, [](auto& sections) { sections.erase("counter"); });
+  EXPECT_EQ(refusal(),
+            "the checkpoint has no state of \"counter\". Take the config that it was saved with, or another "
+            "checkpoint");
 }
 
 // medley eval beside medley train.
@@ -257,7 +319,7 @@ TEST(Checkpoint, IsReadAsAResumeWouldBeforeItCounts) {
   const ScratchDirectory scratch;
   State state;
   TrainingState training = state.Training();
-  training.sections.push_back({"counter", 2, [] { return 0; }, [](const auto&) {}});
+  training.sections.push_back({"counter", 0, [] { return 0; }, [](const auto&) {}});
   const std::string said = MessageOf([&] {
     SaveCheckpoint(scratch.path(), training, {.step = 1, .logs = {}, .evaluated = {}, .config_hash = "x"});
   });

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <medley/base/error.h>
+#include <medley/base/newer.h>
 #include <medley/curriculum/mixer.h>
 #include <medley/curriculum/shares.h>
 
@@ -143,6 +144,16 @@ TEST(Mixer, TheStateHoldsIntegersOnly) {
   }
 }
 
+TEST(Mixer, AStateOfANewerMedleySaysSo) {
+  Mixer mixer(MixtureOf({3, 1}), SizesOf({16, 8}), 0);
+  nlohmann::json state = mixer.Save();
+  state["version"] = 3;
+  EXPECT_EQ(
+      MessageOf<NewerError>([&] { mixer.Load(state); }),
+      "the saved state of the mixer is of a newer medley (version 3, this one reads 2). Use that medley, "
+      "or a checkpoint from before");
+}
+
 TEST(Mixer, AStateThatSaveCannotHaveWrittenIsRefused) {
   Mixer mixer(MixtureOf({3, 1}), SizesOf({16, 8}), 0);
   for (int i = 0; i < 10; ++i) DrawOne(mixer);
@@ -157,6 +168,7 @@ TEST(Mixer, AStateThatSaveCannotHaveWrittenIsRefused) {
   };
   nlohmann::json bad_sum = good;
   refused("/version", 3);
+  refused("/version", 0);
   refused("/tasks/0/share", 17);
   refused("/tasks/0/owed", nlohmann::json::array({1, 0}));
   refused("/tasks/0/owed", nlohmann::json::array({0.5, 0}));

@@ -158,8 +158,12 @@ TEST(WeightLines, ALineThatThisMedleyDoesNotKnowIsNamedThoughItsSumIsRight) {
                     body = R"({"number":2,"cause":"merge")";
   const std::string line = body + ",\"line_xxh3_128\":\"" + HashText(sum_before + body) + "\"}";
   const WeightLines read = ReadWeightLines(before + "\n" + line + "\n");
-  EXPECT_EQ(read.problem, "has a line that this medley does not know, 2");
+  EXPECT_EQ(read.newer, "line 2 has what this one does not know");
+  EXPECT_EQ(read.problem, "is of a newer medley (line 2 has what this one does not know)");
   EXPECT_EQ(read.lines.size(), 1u);
+  // Behind what a checkpoint kept, too.
+  EXPECT_EQ(ContinueWeightLines(before + "\n", "damage\n" + line + "\n", "").newer, read.newer);
+  EXPECT_EQ(ContinueWeightLines(before + "\n", "damage\n" + before + "\n", "").newer, "");
 }
 
 TEST(OldWeightLines, HaveTheSumsOfTheirTextsCompared) {

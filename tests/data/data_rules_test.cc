@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <medley/base/newer.h>
 #include <medley/base/random.h>
 #include <medley/data/csv_file.h>
 #include <medley/data/item_hash.h>
@@ -15,6 +16,8 @@
 #include <medley/text/chat_strings.h>
 
 #include "data_files.h"
+
+#include "tests/words.h"
 
 namespace medley {
 namespace {
@@ -337,6 +340,17 @@ TEST(DataRules, APluginThatHoldsOutByPlaceIsNamedAndStaysSoWhenItIsBuiltAnew) {
   const ItemStream now(ItemsAsked(8, &again), HashesOf(Numbered(24))), then(24, 8, "riddles");
   for (std::int64_t row = 0; row < 50; ++row)
     ASSERT_EQ(now.ItemOf({.seed = 4}, row), then.ItemOf({.seed = 4}, row));
+}
+
+TEST(DataRules, ThoseOfANewerMedleyAreNoDamage) {
+  nlohmann::ordered_json json = DataRules().Json();
+  EXPECT_NO_THROW(DataRules::Of(json));
+  json["version"] = 2;
+  json.erase("held_out");
+  EXPECT_EQ(
+      test::MessageOf<NewerError>([&] { DataRules::Of(json); }),
+      "\"data_rules\" of the run's run.json is of a newer medley (version 2, this one reads 1). Use that "
+      "medley");
 }
 
 TEST(DataRules, ARecordThatIsDamagedIsRefused) {

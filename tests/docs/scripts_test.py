@@ -1,4 +1,4 @@
-"""What tests/docs/links and tools/prose find in pages that are wrong, and that they find nothing in good ones."""
+"""What tests/docs/links, tests/docs/compatibility and tools/prose find in pages that are wrong, and that they find nothing in good ones."""
 
 import pathlib
 import subprocess
@@ -65,6 +65,39 @@ class Links(InATree):
             "docs/a.md:2: there is no docs/gone.md", "docs/a.md:2: docs/a.md has no heading #gone",
             "docs/a.md:2: there is no docs/gone.png", "docs/a.md:2: README.md has no heading #gone",
             "docs/a.md:2: there is no tools/gone", "docs/README.md: does not name docs/b.md"])
+
+
+class Compatibility(InATree):
+    ROW = "| the plan | 2 | 1 | `core/plan.cc: kPlanFormat` | 1 too |\n"
+    SECTION = '| its state | 1 | - | `core/state.cc: "steps"` | this alone |\n'
+    REFUSED = "\n## What is refused\n\n| words | when |\n|---|---|\n| `the plan of \"…\" has format …, take another` | x |\n"
+
+    def setUp(self):
+        super().setUp()
+        self.write("core/plan.cc", 'constexpr int kPlanFormat = 2;\nError("the plan of \\"" + name + "\\" has "\n  "format " + n + ", take another");\n')
+        self.write("core/state.cc", 'sections.push_back(\n  {"steps", 1, [] {}});\n')
+        self.write("python/a.py", "LIMIT = 1\n")
+
+    def found(self, page):
+        self.write("docs/compatibility.md", page)
+        done = self.run_script("tests/docs/compatibility", self.root)
+        lines = done.stdout.splitlines()
+        self.assertEqual(done.returncode, 1 if len(lines) > 1 else 0, done.stdout + done.stderr)
+        return [line.split(": ", 1)[1] for line in lines[:-1]]
+
+    def test_nothing_is_wrong(self):
+        self.assertEqual(self.found(self.ROW + self.SECTION + self.REFUSED), [])
+
+    def test_each_way_to_differ(self):
+        other = self.ROW.replace("| 2 | 1 |", "| 1 | 3 |")
+        self.assertEqual(self.found(other + self.SECTION), ["kPlanFormat of core/plan.cc is 2, not 1", "kPlanFormat was 3 before, and is 2"])
+        self.assertEqual(self.found(""), ["lacks kPlanFormat of core/plan.cc", 'lacks "steps" of core/state.cc'])
+        gone = self.ROW.replace("core", "gone") + self.ROW + self.SECTION
+        self.assertEqual(self.found(gone), ["gone/plan.cc has no number behind kPlanFormat"])
+        words = self.REFUSED.replace("take another", "make another")
+        self.assertEqual(self.found(self.ROW + self.SECTION + words), ["nothing in the source says: , make another"])
+        self.write("python/a.py", "_STATE_VERSION = 1\n")
+        self.assertEqual(self.found(self.ROW + self.SECTION), ["lacks _STATE_VERSION of python/a.py"])
 
 
 class Prose(InATree):

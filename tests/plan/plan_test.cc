@@ -1,6 +1,7 @@
 #include <medley/plan/plan.h>
 
 #include <medley/base/bytes.h>
+#include <medley/base/newer.h>
 #include <medley/report/table.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "tests/plan/plan_fixture.h"
+#include "tests/words.h"
 
 namespace medley {
 namespace {
@@ -631,6 +633,9 @@ TEST(Plan, ReadsWhatItWrote) {
   bad = json;
   bad["tasks"][0]["recompute_layers"] = "29/28";
   EXPECT_THROW(PlanFromJson(bad, "plan.json"), InputError);
+  bad["format"] = 2;
+  EXPECT_EQ(test::MessageOf<NewerError>([&] { PlanFromJson(bad, "plan.json"); }),
+            "plan.json is of a newer medley (format 2, this one reads 1). Use that medley, or remove it");
 }
 
 TEST(Plan, TheTableNamesEveryTaskAndTheMargin) {

@@ -48,7 +48,10 @@ TEST(Profile, DamageIsRefusedWithTheFileAndTheReason) {
   refuses(nlohmann::ordered_json::array(), "no profile");
   auto bad = good;
   bad["format"] = 7;
-  refuses(bad, "format is 7");
+  refuses(bad,
+          "is of a newer medley (format 7, this one reads 1). Use that medley, or make one: medley plan");
+  bad["format"] = 0;
+  refuses(bad, "format is 0");
   bad = good;
   bad["tasks"]["qa"]["modes"][0]["mode"] = "sideways";
   refuses(bad, "sideways");

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 #include <medley/base/error.h>
+#include <medley/base/newer.h>
 #include <medley/plan/receipt.h>
 
 #include <algorithm>
 #include <random>
+
+#include "tests/words.h"
 
 namespace medley {
 namespace {
@@ -149,6 +152,15 @@ TEST(Receipt, GoesOnAfterItWasSavedAsIfItHadNotStopped) {
   }
   EXPECT_EQ(half.ToJson(), whole.ToJson());
   EXPECT_THROW(Receipt::FromJson(nullptr), Error);
+}
+
+TEST(Receipt, OfANewerMedleySaysSo) {
+  nlohmann::ordered_json json = Receipt().ToJson();
+  json["format"] = 2;
+  EXPECT_EQ(test::MessageOf<NewerError>([&] { Receipt::FromJson(json, "wait"); }),
+            "this receipt is of a newer medley (format 2, this one reads 1). Use that medley, or wait");
+  json["format"] = 0;
+  EXPECT_EQ(test::MessageOf([&] { Receipt::FromJson(json); }), "this is no receipt of medley's: format is 0");
 }
 
 }  // namespace

@@ -126,7 +126,8 @@ TEST(ElfFile, BadNotesHaveAReason) {
   EXPECT_TRUE(Begins(VerdictOn(ReadBytes(Fixture("large_note"))), "bad note: its medley note is larger"));
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\2\0\0\0medley", 10))),
-                     "bad note: its medley note is of type"));
+                     "bad note: its medley note is of type 2, this medley reads type 1; build it again with "
+                     "this medley"));
   // Notes of others are passed over, so that this file has none of ours.
   EXPECT_TRUE(Begins(VerdictOn(Patched(Tiny(), std::string_view("\1\0\0\0medley", 10),
                                        std::string_view("\1\0\0\0meddle", 10))),

@@ -78,6 +78,18 @@ TEST(SweepRecord, OfSomebodyElseBringsNothingIntoACommandAndLeadsNowhereElse) {
   }
 }
 
+TEST(SweepRecord, OfANumberThatNoMedleyWroteIsNotAsItWasWritten) {
+  const ScratchDirectory scratch;
+  WriteSweep(scratch.path(), Rates());
+  EXPECT_EQ(MessageOf<InputError>([&] { ReadSweep(scratch.path()); }), "");
+  auto json = nlohmann::ordered_json::parse(ReadText(scratch / "sweep.json"));
+  for (const nlohmann::ordered_json& format : {nlohmann::ordered_json(0), nlohmann::ordered_json("1")}) {
+    json["format"] = format;
+    WriteText(scratch / "sweep.json", json.dump());
+    EXPECT_TRUE(Has(MessageOf<InputError>([&] { ReadSweep(scratch.path()); }), "not as it was written"));
+  }
+}
+
 TEST(SweepRecord, ADirectoryOfOtherThingsIsRefused) {
   const ScratchDirectory scratch;
   const auto refusal = [](const fs::path& path) {
@@ -89,7 +101,9 @@ TEST(SweepRecord, ADirectoryOfOtherThingsIsRefused) {
   WriteText(scratch / "sweep.json", "{\"format\": 1}");
   EXPECT_TRUE(Has(refusal(scratch.path()), "sweep.json is not as it was written")) << refusal(scratch.path());
   WriteText(scratch / "sweep.json", "{\"format\": 2}");
-  EXPECT_TRUE(Has(refusal(scratch.path()), "is of a newer medley")) << refusal(scratch.path());
+  EXPECT_TRUE(Has(refusal(scratch.path()),
+                  "is of a newer medley (format 2, this one reads 1). Use that medley, or another --out"))
+      << refusal(scratch.path());
   fs::create_directory(scratch / "run");
   WriteText(scratch / "run/config.resolved.json", "{\"model\": \"m\", \"weights\": \"w\"}");
   for (const char* below : {"run", "run/below"})

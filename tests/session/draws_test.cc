@@ -187,6 +187,10 @@ TEST(Draws, RefuseAStateOfOtherRowsAndWhatIsNone) {
       EXPECT_THROW(draws.Load(damaged), Error) << key;
     }
   }
+  json newer = state;
+  newer["version"] = 2;
+  EXPECT_EQ(test::MessageOf<InputError>([&] { draws.Load(newer); }),
+            "the state is of a newer medley (version 2, this one reads 1). Use that medley, or begin anew");
   for (const json& none : {json(), json("?"), json::array(), json::object()})
     EXPECT_THROW(draws.Load(none), Error) << none;
   EXPECT_EQ(draws.Save(), state);

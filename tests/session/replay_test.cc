@@ -156,11 +156,11 @@ TEST_F(Replays, RunsThatAnOlderMixerDrewAreRefusedWhereTheirWeightsChanged) {
     fs::remove_all(entry.path);  // they know the log
   const std::vector<WeightEntry> entries = WeightLog(run()).entries();
   ASSERT_EQ(entries.size(), 2u);
-  const auto rewrite = [&](std::size_t lines) {
+  const auto rewrite = [&](std::size_t lines, std::int64_t rule = 1) {
     std::vector<std::string> old;
     for (std::size_t i = 0; i < lines; ++i) {
       WeightEntry entry = entries[i];
-      EXPECT_EQ(std::exchange(entry.draw_rule, 1), 2);
+      EXPECT_EQ(std::exchange(entry.draw_rule, rule), 2);
       old.push_back(LineOf(entry, old.empty() ? "" : old.back()));
     }
     WriteText(run() / kWeightLog, TextOf(old, {}, LogEnd::kClosed));
@@ -172,7 +172,12 @@ TEST_F(Replays, RunsThatAnOlderMixerDrewAreRefusedWhereTheirWeightsChanged) {
                   "cannot be repeated: its weights changed at step 30 (stage b), and the medley that "
                   "trained it draws otherwise after a change"))
       << refused.out;
+  EXPECT_TRUE(Has(refused.out, "medley resume goes on with it")) << refused.out;
   EXPECT_FALSE(fs::exists(scratch_ / "again"));
+  rewrite(2, 3);
+  const Ended newer = Replay("again", first);
+  EXPECT_EQ(newer.code, ExitCode::kBadInput) << newer.out;
+  EXPECT_TRUE(Has(newer.out, "Repeat it with that medley\n")) << newer.out << "no resume goes on with it";
   rewrite(1);
   const Ended replayed = Replay("again", first);
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;

@@ -30,7 +30,7 @@ Receipt ReadReceipt(const std::filesystem::path& run) {
   if (!std::filesystem::exists(file)) return {};
   const auto json = ReadJson(ReadFile(file), DisplayPath(file));
   try {
-    return Receipt::FromJson(json);
+    return Receipt::FromJson(json, "move the file away: a report without it says less");
   } catch (const Error& error) {
     throw InputError(DisplayPath(file) + ": " + error.what());
   }
