@@ -8,7 +8,7 @@ namespace medley {
 
 LineReader::LineReader(const std::filesystem::path& path, std::size_t longest) : LineReader(path) {
   longest_ = longest;
-  if (!file_.is_plain()) throw InputError(DisplayPath(path) + " is no plain file");
+  if (!file_.is_plain()) throw InputError(DisplayPath(path) + " is no plain file; move it away");
 }
 
 bool LineReader::Next(std::string& line) {

@@ -85,7 +85,7 @@ class DamagedFiles : public ::testing::Test {
 
 // What says what to do.
 bool NamesAWayOn(const std::string& words) {
-  for (const char* way : {"estore", "emove it", "medley resume ", "write the weights", "s a directory"}) {
+  for (const char* way : {"estore", "ove it", "medley resume ", "write the weights", "s a directory"}) {
     if (Has(words, way)) return true;
   }
   return false;
