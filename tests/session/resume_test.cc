@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+
+#include <medley/checkpoint/run_directory.h>
 
 #include "tests/session/session_runs.h"
 #include "tests/tools/run_command.h"
@@ -103,6 +106,25 @@ TEST_F(SmallRun, ALogThatIsDamagedTwiceIsKeptTwice) {
     EXPECT_EQ(ReadText(run / ("metrics.jsonl.damaged-" + n)), damaged) << resumed.out;
     ForgetAfter(run, 2);
   }
+}
+
+// All that a run leaves, whoever added to it: each may be a file of somebody's in the folder that he names.
+TEST_F(SmallRun, NoNewRunBeginsWhereOneOfItsFilesIsSomebodys) {
+  const fs::path run = scratch_ / "run";
+  ASSERT_EQ(Train(run, "steps=1 plan=false").code, ExitCode::kDone);
+  // The lock is of a start, log.txt goes on below what is there, weights.jsonl is set aside.
+  const std::set<std::string> spared = {"run.lock", "log.txt", "weights.jsonl"};
+  int refused = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename();
+    if (!entry.is_regular_file() || spared.count(name) > 0) continue;
+    fs::create_directories(scratch_ / ("with " + name));
+    WriteText(scratch_ / ("with " + name) / name, "mine");
+    EXPECT_THROW(RunDirectory::CheckFree(scratch_ / ("with " + name)), InputError)
+        << name << " belongs into WouldBeLost of core/checkpoint/run_directory.cc";
+    ++refused;
+  }
+  EXPECT_GE(refused, 7);
 }
 
 TEST_F(SmallRun, MissingLogsAndPipesInTheirPlaceDoNotStopIt) {

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(AllTasks, AgentGradients,
 
 // Without plugins there would be nothing above to fail.
 TEST(AgentGradientTasks, AreAllOfTheTreeAndNoneIsRejected) {
-  EXPECT_EQ(SharedRegistry().tasks().size(), 24U);
+  EXPECT_GE(SharedRegistry().tasks().size(), 24U);
   for (const RejectedPlugin& rejected : SharedRegistry().rejected()) {
     ADD_FAILURE() << rejected.path << ": " << rejected.reason;
   }

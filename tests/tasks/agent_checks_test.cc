@@ -17,7 +17,7 @@ struct Loaded {
 };
 
 TEST(TasksWithTheAgent, AreAtChanceWhereNothingWasLearned) {
-  ASSERT_EQ(AllTasks().size(), 22U);
+  ASSERT_GE(AllTasks().size(), 22U);
   const medley::Agent agent(test::ReadAgentConfig(AgentConfigFile()), Words(),
                             /*seed=*/5);  // in float: twice as fast
   for (const TaskClass& any : AllTasks()) {

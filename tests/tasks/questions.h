@@ -31,9 +31,13 @@ inline const std::vector<AskedQuestion>& AskedQuestions() {
   return kAll;
 }
 
+// Those that ask them, each once.
 inline std::vector<std::string> QuestionTasks() {
-  return {"position_qa",  "blue_line_qa",   "gold_direction_qa",
-          "near_gold_qa", "relposition_qa", "please_turn_qa"};
+  std::vector<std::string> tasks;
+  for (const AskedQuestion& question : AskedQuestions()) {
+    if (tasks.empty() || tasks.back() != question.task) tasks.push_back(question.task);
+  }
+  return tasks;
 }
 
 }  // namespace medley::tasks

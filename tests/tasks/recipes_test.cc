@@ -1,4 +1,5 @@
-// What a step of each task is made of, against the reference's tables of passes and constants.
+// What a step of each task is made of, against the reference's tables of passes and constants; of a task that
+// the reference lacks, against the line that stands here.
 
 #include <algorithm>
 #include <map>
@@ -110,22 +111,12 @@ const std::map<std::string, Recipe>& Recipes() {
   return kRecipes;
 }
 
-// The tables' numbers of constant tensors: 53 in all.
-const std::map<std::string, std::size_t>& NumbersOfConstants() {
-  static const std::map<std::string, std::size_t> kNumbers{
-      {"control", 0},        {"mem_canvas", 0},     {"position_qa", 12},
-      {"relposition_qa", 9}, {"please_turn_qa", 6}, {"comparison", 4},
-      {"blue_line_qa", 3},   {"near_gold_qa", 3},   {"gold_direction_qa", 3}};
-  return kNumbers;
-}
-
-TEST(Recipes, AreThoseOfTheTwentyTwoTasks) {
+TEST(Recipes, AreThoseOfAllTasks) {
   NameList tasks, expected;
   for (const TaskClass& task : AllTasks()) tasks.push_back(task.spec->name);
   std::sort(tasks.begin(), tasks.end());
   for (const auto& [name, recipe] : Recipes()) expected.push_back(name);
   EXPECT_EQ(tasks, expected);
-  EXPECT_EQ(tasks.size(), 22U);
 }
 
 TEST(Recipes, SpecsDeclareTheReferencesPasses) {
@@ -145,7 +136,6 @@ TEST(Recipes, SpecsDeclareTheReferencesPasses) {
 }
 
 TEST(Recipes, SpecsDeclareTheReferencesConstants) {
-  std::size_t constants = 0;
   for (const TaskClass& task : AllTasks()) {
     SCOPED_TRACE(task.spec->name);
     const Recipe& recipe = Recipes().at(task.spec->name);
@@ -157,11 +147,7 @@ TEST(Recipes, SpecsDeclareTheReferencesConstants) {
       EXPECT_EQ(constant.dtype, "int64") << constant.name;
     }
     EXPECT_EQ(rows, recipe.constants);
-    const auto number = NumbersOfConstants().find(task.spec->name);
-    EXPECT_EQ(rows.size(), number == NumbersOfConstants().end() ? 1 : number->second);
-    constants += rows.size();
   }
-  EXPECT_EQ(constants, 53U);
 }
 
 // No spec is asked what to expect: the forwards of a step and the tensors that it reads are counted.

