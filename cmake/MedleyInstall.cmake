@@ -18,7 +18,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/docs/man/medley.1 DESTINATION ${CMAKE_INSTAL
 # the one that medley was built with is used where it still lies there, else what MEDLEY_TORCH_ROOT names.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME medley)
-set(CPACK_PACKAGE_CONTACT "medley's founders <medley@localhost>")
+set(CPACK_PACKAGE_CONTACT "the medley authors <medley@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Trains one model on a medley of tasks")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

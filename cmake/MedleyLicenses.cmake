@@ -20,6 +20,7 @@ set(_medley_licenses  # a library without its version, or a name: the package
   protozero:libprotozero-dev)
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSES/Apache-2.0.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSES/0BSD.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.templates)
 set(_missing "")
 foreach(_license IN LISTS _medley_licenses)
   string(REPLACE ":" ";" _license ${_license})

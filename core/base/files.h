@@ -18,7 +18,7 @@ std::string DirectoryProblem(const std::filesystem::path& directory);
 // Printable.
 std::string DisplayPath(const std::filesystem::path& path);
 
-// Without "." and "..", and without the "/" behind "folder/".
+// As lexically_normal makes it, without the "/" behind "folder/".
 std::filesystem::path NormalPath(const std::filesystem::path& path);
 
 }  // namespace medley

@@ -6,23 +6,14 @@
 #include <system_error>
 
 #include <medley/base/durable_file.h>
+#include <medley/base/files.h>
 
 namespace medley {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// "out/", as shells complete it, is the folder "out".
-fs::path WithoutSlash(const fs::path& folder) {
-  const fs::path plain = fs::absolute(folder).lexically_normal();
-  return plain.has_filename() ? plain : plain.parent_path();
-}
-
-}  // namespace
-
 NewFolder::NewFolder(const fs::path& folder)
-    : folder_(WithoutSlash(folder)),
+    : folder_(NormalPath(fs::absolute(folder))),
       path_(folder_.parent_path() /
             std::string(".").append(folder_.filename().string() + "." + std::to_string(::getpid()))),
       passing_(path_) {

@@ -16,8 +16,8 @@ inline constexpr const char* kEarlierCheckpoint = "a checkpoint from before";
 // "is of a newer medley (format 2, this one reads 1)"
 std::string OfANewerMedley(const std::string& says);
 
-// A newer medley wrote it, and this one cannot read it. That is no damage: nothing is set aside for it,
-// dropped or written anew.
+// A newer medley wrote it, and this one cannot read it. That is no damage: nothing is set aside for it
+// or dropped. A plan and its profile alone are made anew.
 class NewerError : public InputError {
  public:
   // "WHAT is of a newer medley (SAYS). Use that medley, or OTHERWISE"; "": there is nothing else.

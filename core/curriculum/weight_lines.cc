@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -267,6 +268,8 @@ WeightLines ReadWeightLines(std::string_view text, LogEnd end) {
       } else if (!reader.Take(line)) {
         problem = Damaged(at, "is not as it was written behind those before it");
       }
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception&) {
       reader.read.newer = NotKnown(at);
       problem = OfANewerMedley(reader.read.newer);
@@ -284,6 +287,8 @@ WeightLines ContinueWeightLines(std::string_view kept, std::string_view file, co
     try {
       if (tail.Take(line)) return;
       if (const auto mended = WithText(line, own)) tail.Take(*mended);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception&) {  // the end is then never reached
       read.newer = NotKnown(at);
     }

@@ -38,10 +38,10 @@ class WeightLog {
   const std::vector<WeightEntry>& entries() const { return entries_; }
   // What is wrong with the file, as WeightLines has it; the entries are then those that can be trusted.
   const std::string& problem() const { return problem_; }
-  // What a newer medley's says of itself, "" of others; and a NewerError of it.
+  // What of a newer medley the file has; "" of others. A NewerError of that; and of an entry that was drawn
+  // by a later rule.
   const std::string& newer() const { return newer_; }
   void RequireKnownLines() const;
-  // One too where an entry says that a newer medley drew.
   void RequireKnownDraws() const;
   // False of one that an older medley wrote: of its lines only texts were compared with their sums.
   bool has_sums() const { return has_sums_; }

@@ -127,7 +127,7 @@ bool Holds(const Condition& condition, const Value& found) {
 
 std::string NameOf(const fs::path& run, const std::vector<fs::path>& directories) {
   if (directories.size() != 1) return DisplayPath(run);
-  const fs::path name = run.lexically_relative(fs::absolute(directories.front()).lexically_normal());
+  const fs::path name = run.lexically_relative(NormalPath(fs::absolute(directories.front())));
   return name.empty() || name == "." ? run.filename().string() : name.string();
 }
 

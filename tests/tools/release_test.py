@@ -19,8 +19,8 @@ mkdir -p build/package
 number=$(sed -nE 's/^project.medley VERSION ([0-9.]+).*/\\1/p' CMakeLists.txt)
 case ${FAILS:-} in "$0") exit 3 ;; "killed $0") kill -KILL $PPID; exit 1 ;; esac
 """
-TOOLS = {"test": 'touch "${LEAVES:-build/log}"', "build": "git rev-parse HEAD >build/revision", "check-package": "", "check-wheel": ': "${MEANWHILE:=}"; eval "$MEANWHILE"',
-         "setup": "", "package": "cp build/revision build/package/medley_${number}_amd64.deb", "gpu-check": 'cp build/revision "$2"',
+TOOLS = {"test": 'touch "${LEAVES:-build/log}"', "build": "git rev-parse HEAD >build/revision", "check-package": "",
+         "check-wheel": ': "${MEANWHILE:=}"; eval "$MEANWHILE"', "setup": "", "package": "cp build/revision build/package/medley_${number}_amd64.deb", "gpu-check": 'cp build/revision "$2"',
          "wheel": "cp build/revision build/package/medley-$number-cp310.whl"}
 MAKES_RUNS = 'for kind in ${KINDS-plain adapters}; do mkdir -p "tests/old_runs/$1/$kind"; echo "$number" >"tests/old_runs/$1/$kind/run.log"; done'
 CALLS = ["tools/setup --python", "tools/test", "tests/old_runs/make 0.2.0", "tools/test -R OldRuns", "tools/build", "tools/package",
@@ -38,6 +38,7 @@ class Tree(unittest.TestCase):
         self.root, self.calls = self.scratch / "tree", self.scratch / "calls"
         self.program(self.scratch / "stubs/sudo", '#!/bin/sh\necho "sudo $*" >>"$CALLS"\n[ "$1" = chown ] || exec "$@"\n')
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        self.environment |= {"HOME": str(self.scratch), "XDG_CONFIG_HOME": str(self.scratch), "GIT_CONFIG_NOSYSTEM": "1"}
         self.environment |= {"CALLS": str(self.calls), "USER_ID": "0", "PATH": f"{self.scratch / 'stubs'}:{os.environ['PATH']}"}
 
     def program(self, path, text):
@@ -77,7 +78,6 @@ class OfASmallTree(Tree):
         (self.scratch / "ignored").write_text("*.log\n")
         # Nobody's settings but these, the last of which saves time.
         (self.scratch / ".gitconfig").write_text(f"[core]\nexcludesFile = {self.scratch}/ignored\n[merge]\nff = false\n[maintenance]\nauto = false\n")
-        self.environment |= {"HOME": str(self.scratch), "XDG_CONFIG_HOME": str(self.scratch), "GIT_CONFIG_NOSYSTEM": "1"}
         release = (ROOT / "tools/release").read_text()
         self.program(self.root / "tools/release", release.replace("EUID", "USER_ID"))
         for name, text in TOOLS.items():
@@ -164,9 +164,11 @@ class OfASmallTree(Tree):
         self.assertLessEqual({"Begin 0.3.0", "Release 0.2.0", "Other"}, set(self.git("log", "--format=%s").splitlines()))
         self.assertEqual(self.git("tag"), "v0.1.0\nv0.2.0\n")
 
-    def test_who_is_not_root_has_the_package_checked_by_sudo(self):
-        self.release("0.2.0", USER_ID="1000")
-        self.assertIn("sudo tools/check-package\ntools/check-package \nsudo chown -R 1000 build/package\n", self.calls.read_text())
+    def test_who_is_not_root_has_the_package_checked_by_sudo_and_gets_it_back(self):
+        for environment, code in (({"FAILS": "tools/check-package"}, 3), ({}, 0)):
+            self.calls.unlink(missing_ok=True)
+            self.release("0.2.0", code=code, USER_ID="1000", **environment)
+            self.assertIn("sudo tools/check-package\ntools/check-package \nsudo chown -R 1000 build/package\n", self.calls.read_text())
 
     def test_all_that_stands_in_the_way_is_told_at_once(self):
         for word in ("0.2", "v0.2.0", "00.2.0", "0.2.0-rc1", "--fast", ""):

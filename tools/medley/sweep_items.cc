@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <medley/base/durable_file.h>
 #include <medley/base/error.h>
