@@ -124,7 +124,8 @@ TEST(TowerParity, LogitsLossAndEveryGradientOfALlavaAreThoseOfTransformers) {
     ForwardContext context;
     const ModelOutputs outputs = published.agent().Forward(of.Inputs(), {"logits", "losses"}, context);
     const at::Tensor expected = of["logits"].flatten(0, 1).index_select(0, of.Supervised() - 1);
-    EXPECT_LE(LargestDifference(outputs.at("logits"), expected), kExact * expected.abs().max().item<double>());
+    EXPECT_LE(LargestDifference(outputs.at("logits"), expected),
+              kExact * expected.abs().max().item<double>());
     const at::Tensor loss = outputs.at("losses").mean();
     EXPECT_NEAR(loss.item<double>(), of["loss"].item<double>(), kExact);
     loss.backward();
