@@ -203,7 +203,8 @@ class OfThisTree(Tree):
     def test_what_would_be_done_is_told_and_nothing_is_changed(self):
         if not (ROOT / ".git").exists():
             self.skipTest("this tree is not git's")
-        # Of its files those of the root and the tools.
+        # Whoever owns it; of its files those of the root and the tools.
+        self.environment |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
         subprocess.run(["git", "clone", "--quiet", "--shared", "--no-tags", "--sparse", ROOT, self.root], env=self.environment, check=True)
         self.git("sparse-checkout", "set", "tools")
         self.git("switch", "--quiet", "--force-create", "trunk")
