@@ -520,8 +520,10 @@ const std::string kLong = "--chat --temperature 9 --tokens 3900";
 TEST_F(AskedChat, CtrlCEndsTheAnswerAndTheConversationGoesOn) {
   OpenChat chat(test::PlainMedley() + "generate " + Path("run") + " " + kLong, *work_);
   chat.Write("Say a number.\n");
-  ASSERT_TRUE(chat.child().WaitUntil([&] { return chat.child().words().size() > 40; }))
-      << chat.child().words();
+  ASSERT_TRUE(chat.child().WaitUntil([&] {
+    const std::string words = chat.child().words();  // a line that names the run, then the answer
+    return Has(words, "\n") && words.size() - words.find('\n') > 40;
+  })) << chat.child().words();
   chat.child().Interrupt();
   ASSERT_TRUE(chat.child().WaitUntil([&] { return Has(chat.child().words(), "interrupted after "); }))
       << chat.child().words();
