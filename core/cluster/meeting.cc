@@ -110,6 +110,7 @@ class MeetingSearch {
   void Heed();
   void HeedNotes();
   void HeedLines();
+  void Obey(const std::vector<json>& notes);
   void Wait(milliseconds time) {
     WaitPatiently(time, [this] { Heed(); });
   }
@@ -127,7 +128,7 @@ class MeetingSearch {
   StorePtr tcp_, store_;                       // all of it; this run's part
   std::string problem_;                        // why rank 0 is not reached
   std::map<std::int64_t, Announcement> here_;  // as far as this process knows
-  std::map<std::int64_t, Descriptor> lines_;   // rank 0's to all others, theirs to it
+  std::map<std::int64_t, NoteLine> lines_;     // rank 0's to all others, theirs to it
   bool is_of_the_run_ = false, told_ = false;
 };
 
@@ -157,10 +158,14 @@ void MeetingSearch::Heed() {
   SpeakIfDue();
 }
 
-// One of them ends, and says why all do.
+// Rank 0's, which all call.
 void MeetingSearch::HeedNotes() {
-  if (own_.key.empty()) return;
-  for (const json& note : lifeline_->TakeNotes(own_.key)) {
+  if (place_.rank == 0 && !own_.key.empty()) Obey(lifeline_->TakeNotes(own_.key));
+}
+
+// One of them ends, and says why all do.
+void MeetingSearch::Obey(const std::vector<json>& notes) {
+  for (const json& note : notes) {
     if (!note.contains("words")) continue;
     const std::string words = note.at("words").get<std::string>();
     const auto code = static_cast<ExitCode>(note.at("code").get<int>());
@@ -170,10 +175,13 @@ void MeetingSearch::HeedNotes() {
 }
 
 void MeetingSearch::HeedLines() {
-  for (const auto& [rank, line] : lines_) {
-    if (IsOpen(line)) continue;
-    constexpr milliseconds kLastNotes{200};  // what it told before it went, on another line
-    if (rank == 0) std::this_thread::sleep_for(kLastNotes);
+  for (auto& [rank, line] : lines_) {
+    std::vector<json> notes;
+    const bool is_open = TakeNotes(line, own_.key, notes);
+    Obey(notes);
+    if (is_open) continue;
+    constexpr milliseconds kLastNotes{200};  // what it told rank 0 before it went, on another line
+    if (rank != 0) std::this_thread::sleep_for(kLastNotes);
     HeedNotes();
     const std::string words = here_.at(rank).Words() + " ended before all processes had found each other";
     Tell(words, ExitCode::kPeerFailed);
@@ -223,8 +231,9 @@ std::string MeetingSearch::Advice() const {
 void MeetingSearch::Tell(const std::string& words, ExitCode code) {
   if (told_ || !is_of_the_run_) return;
   told_ = true;
-  for (const auto& [rank, line] : lines_)
-    LeaveNote(line, own_.key, json::object({{"words", words}, {"code", static_cast<int>(code)}}));
+  const json note = {{"words", words}, {"code", static_cast<int>(code)}};
+  if (place_.rank == 0) return lifeline_->LeaveNotes(own_.key, note);  // some it may not have a line to yet
+  LeaveNote(lines_.at(0).line, own_.key, note);
 }
 
 void MeetingSearch::Refuse(const std::string& words) {
@@ -285,7 +294,7 @@ void MeetingSearch::Join() {
       if (call.ok()) {
         own_.key = first->key;
         here_.emplace(0, *first);
-        lines_.emplace(0, std::move(call.line));
+        lines_.emplace(0, NoteLine{.line = std::move(call.line)});
         break;
       }
     }
@@ -337,7 +346,7 @@ void MeetingSearch::LookWhoIsHere() {
                       other->address + ", port " + std::to_string(other->lifeline) + " (" + call.problem +
                       "). Processes of a run have to reach each other at any port; is a firewall between "
                       "these machines?");
-    lines_.emplace(other->rank, std::move(call.line));  // where it is closed, it is gone
+    lines_.emplace(other->rank, NoteLine{.line = std::move(call.line)});  // where it is closed, it is gone
   }
 }
 

@@ -193,6 +193,31 @@ TEST_F(MeetingOfRanks, OfOneLaunchASecondRankEndsAll) {
   }
 }
 
+TEST_F(MeetingOfRanks, WhyAllEndIsToldToOneThatHasOnlyCalled) {
+  Looking other(2, port_);
+  for (Looking* one : {&looking_, &other}) {
+    one->place.generation = "job/0";
+    one->place.generation_is_own = true;
+  }
+  looking_.place.size = 3;
+  Looking::End first;
+  NoteLine caller;
+  Announcement zero;
+  {
+    std::jthread keeps([&] { first = looking_.Meet(0); });
+    WaitUntilSaid("1 of 3 processes are here");
+    const auto text = OpenTcpStore(looking_.place, false, kLong)->get("medley/run");
+    zero = AnnouncementFrom(nlohmann::json::parse(text.begin(), text.end()));
+    caller.line = CallTo("127.0.0.1", zero.lifeline, kLong).line;
+    EXPECT_EQ(other.Meet(1).code, ExitCode::kBadInput);
+  }
+  EXPECT_EQ(first.code, ExitCode::kBadInput) << first.words;
+  std::vector<nlohmann::json> notes;
+  EXPECT_FALSE(TakeNotes(caller, zero.key, notes)) << "it is gone";
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes.front().at("words"), first.words);
+}
+
 // What claims a rank and is gone then.
 TEST_F(MeetingOfRanks, OneThatEndsBeforeAllAreThereEndsTheOthersAndIsNamed) {
   looking_.place.size = 3;
