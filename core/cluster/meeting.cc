@@ -200,7 +200,7 @@ std::string MeetingSearch::Words() {
   if (here_.empty() || !problem_.empty())
     return self +
            (place_.rank == 0 && !place_.store_is_kept
-                ? problem_
+                ? (problem_.empty() ? "opens the store at " + place_.Where() : problem_)
                 : "waits for rank 0 at " + place_.Where() + (problem_.empty() ? "" : " (" + problem_ + ")"));
   std::vector<std::string> here, missing;
   for (std::int64_t rank = 0; rank < place_.size; ++rank) {

@@ -19,6 +19,7 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 // Of one try to reach the host; between two of them.
 constexpr std::chrono::milliseconds kSearchCall{2000}, kSearchPause{200};
+constexpr std::chrono::milliseconds kOwnStore{60000};
 constexpr int kTries = 3;  // with what listens there and is no store
 
 // Whether somebody called; the last word of a call may still be under way.
@@ -58,12 +59,13 @@ Call StoreSearch::CallHost() const {
       setting_.heed);
 }
 
-// Its connections may wait without an end.
+// Its connections may wait without an end. That of who keeps it itself is only slow where the machine is.
 StorePtr StoreSearch::Try(const std::string& host, bool keeps) {
-  const auto deadline = Clock::now() + setting_.answer;
+  const std::chrono::milliseconds limit = keeps ? kOwnStore : setting_.answer;
+  const auto deadline = Clock::now() + limit;
   RankPlace place = setting_.place;
   place.host = host;
-  return CallPatiently([place, keeps, limit = setting_.answer] { return OpenTcpStore(place, keeps, limit); },
+  return CallPatiently([place, keeps, limit] { return OpenTcpStore(place, keeps, limit); },
                        [&] {
                          setting_.heed();
                          if (Clock::now() > deadline) throw std::runtime_error("no answer");

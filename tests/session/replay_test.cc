@@ -79,9 +79,10 @@ TEST_F(Replays, RepeatAnEarlyDecayAndWhereARunWasLeft) {
   EXPECT_FALSE(Metrics("run").empty());
 }
 
-// Each step takes ten times as long from the decay's first one on; then the run is resumed within it.
+// Each step takes ten times as long from the decay's first one on; then the run is resumed within it. Where
+// the machine waits that long itself, the hours are over before: then a run of more.
 TEST_F(Replays, RepeatADecayThatWasShortened) {
-  const std::string first = "plan=false steps=1000000 hours=0.002 eval.every=0 checkpoint.every=0";
+  std::string first, words;
   const auto slowly = [](Session& train, std::int64_t most) {
     for (std::int64_t before = -1; train.step() != before && train.step() < most;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
@@ -95,17 +96,22 @@ TEST_F(Replays, RepeatADecayThatWasShortened) {
       return entry.cause == WeightEntry::Cause::kDecayRefit;
     });
   };
-  {
-    Session train = Session::Begin(Request(first), run(), *console_);
-    while (!Has(console_.words(), "from here on the learning rate falls")) train.Train(train.step() + 10);
-    for (int step = 0; step < 200 && refits() == 0; ++step) slowly(train, train.step() + 1);
-    ASSERT_GT(refits(), 0) << console_.words();
-  }
-  {
-    Session train = Session::Resume(run(), {}, *console_);
+  const auto is_resumed_in_it = [&](const std::string& hours) {
+    fs::remove_all(run());
+    first = "plan=false steps=1000000 eval.every=0 checkpoint.every=0 hours=" + hours;
+    test::SilentConsole console;
+    {
+      Session train = Session::Begin(Request(first), run(), *console);
+      while (!Has(console.words(), "from here on the learning rate falls")) train.Train(train.step() + 10);
+      for (int step = 0; step < 200 && refits() == 0; ++step) slowly(train, train.step() + 1);
+      if (refits() == 0) return false;
+    }
+    Session train = Session::Resume(run(), {}, *console);
     slowly(train, std::numeric_limits<std::int64_t>::max());
-  }
-  ASSERT_TRUE(Has(console_.words(), "the run's decay goes on")) << console_.words();
+    words = console.words();
+    return Has(words, "the run's decay goes on");
+  };
+  ASSERT_TRUE(is_resumed_in_it("0.001") || is_resumed_in_it("0.002") || is_resumed_in_it("0.008")) << words;
   const Ended replayed = Replay("again", first);
   EXPECT_EQ(replayed.code, ExitCode::kDone) << replayed.out;
   EXPECT_EQ(Metrics("again"), Metrics("run"));
