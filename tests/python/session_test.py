@@ -56,6 +56,21 @@ class SessionTest(unittest.TestCase):
     def checkpoints(self, name):
         return sorted(path.name for path in (self.scratch / name).glob("step-*"))
 
+    def size(self, name):
+        metrics = self.scratch / name / "metrics.jsonl"
+        return metrics.stat().st_size if metrics.exists() else 0
+
+    def interrupt_at_a_step(self, name):
+        """Ctrl-C, once the run has done one from here on."""
+        before = self.size(name)
+
+        def interrupt():
+            while self.size(name) <= before:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
+
     def test_it_is_the_commands_run(self):
         words = ["--out", str(self.scratch / "command"), f"weights={self.scratch / 'weights.json'}", "plan=false", "threads=1", "hours=0",
                  "seed=5", "steps=12", "tensorboard=false", "eval.every=5", "eval.rows=4", "checkpoint.every=4", "tasks.control.rows=2",
@@ -195,7 +210,7 @@ class SessionTest(unittest.TestCase):
     def test_ctrl_c_saves_and_leaves_the_session_usable(self):
         with self.begin("stopped", steps=100000, eval={"every": 0, "rows": 4}, checkpoint={"every": 0}) as run:
             for stopped in (lambda: run.train(), lambda: [None for _ in run.steps()]):
-                threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+                self.interrupt_at_a_step("stopped")
                 with self.assertRaises(KeyboardInterrupt):
                     stopped()
                 step = run.step
@@ -209,7 +224,7 @@ class SessionTest(unittest.TestCase):
         before = signal.signal(signal.SIGINT, lambda *_: heard.append(True))
         try:
             with self.begin("heard", steps=100000, eval={"every": 0, "rows": 4}) as run:
-                threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+                self.interrupt_at_a_step("heard")
                 run.train()
                 self.assertEqual(run.code, 130)
         finally:
@@ -221,6 +236,8 @@ class SessionTest(unittest.TestCase):
             trains = threading.Thread(target=run.train, args=(150,))
             trains.start()
             counted, refused = 0, 0
+            while trains.is_alive() and not self.size("threads"):
+                time.sleep(0.001)
             while trains.is_alive():
                 counted += 1
                 try:

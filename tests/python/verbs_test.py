@@ -108,12 +108,13 @@ class Verbs(Folder):
 
     def test_an_edit_that_brings_the_first_python_task_is_refused_with_words(self):
         self.plugin()
-        self.config("twin", steps=3000, tasks={"twin": {"kind": "chain", "rows": 4}, "line": {"rows": 4}}, eval={"every": 0})
+        self.config("twin", steps=1000000, tasks={"twin": {"kind": "chain", "rows": 4}, "line": {"rows": 4}}, eval={"every": 0})
         console = open(self.path / "console", "w")
         self.addCleanup(console.close)
         running = subprocess.Popen(
             [MEDLEY, "train", "run.json", "--out", "run", "--plugin-path", "plugins", "--plugin-path", NETS, "--plugin-path", TWINS + "/twins.so"],
             cwd=self.path, env=self.environment, stdout=console, stderr=subprocess.STDOUT)
+        self.addCleanup(running.wait)
         self.addCleanup(running.kill)
         own = self.path / "run/weights.json"
         self.wait_for(lambda: own.exists() and (self.path / "run/metrics.jsonl").exists(), running)

@@ -1,6 +1,12 @@
 // Interrupts and failures of a run whose task is slow, or breaks.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <medley/base/work_progress.h>
+
 #include "tests/session/session_runs.h"
 #include "tests/tools/small_runs.h"
 #include "tests/tools/trouble_run.h"
@@ -34,8 +40,9 @@ class TroubleSession {
   test::TroubleRun trouble_;
 };
 
-// Nothing that is done between two pieces of work takes as long.
-constexpr double kSoon = 2.0;
+// Nothing that is done between two pieces of work takes as long. What is said to be saved shows that they
+// were given up.
+constexpr double kSoon = 30.0;
 
 // Also where it is that of the last step, after which nothing else is to be done; and where the model has the
 // average of its weights meanwhile, which must not be saved as them.
@@ -45,13 +52,20 @@ TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
         "steps=" + steps + " eval.every=2 eval.rows=96" + (steps == "4" ? " optimizer.average=0.5" : "");
     const TroubleSession whole, trouble;
     ASSERT_EQ(whole.Train(settings).code, ExitCode::kDone);
-    InterruptsWhen interrupt([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; },
-                             milliseconds(600));
-    const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=400");
+    std::uint64_t signs = 0;
+    const auto evaluates = [&] {
+      const std::uint64_t now = WorkProgress::Signs();
+      if (LineCount(trouble.run() / "timing.jsonl") >= 1) return now > signs;
+      signs = now;
+      return false;
+    };
+    InterruptsWhen interrupt(evaluates, milliseconds(200));
+    const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=1000");
     EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << train.out;
     EXPECT_EQ(train.code, ExitCode::kInterrupted) << train.out;
     EXPECT_TRUE(Has(train.out, "saved step 2\n")) << train.out;
     EXPECT_EQ(LineCount(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
+    const test::AwakeTrouble awake;
     const Ended resumed = trouble.Resume();
     EXPECT_EQ(resumed.code, ExitCode::kDone) << resumed.out;
     EXPECT_EQ(EndState(trouble.run()), EndState(whole.run())) << resumed.out;
@@ -63,8 +77,9 @@ TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
 // The checkpoint is there all the time.
 TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
   const TroubleSession trouble;
+  std::optional<test::AwakeTrouble> awake(std::in_place);
   const Ended begun = test::TrainToTheEnd(
-      trouble.Request("steps=1 plan=true tasks.trouble.options.pass_ms=60"), trouble.run());
+      trouble.Request("steps=1 plan=true tasks.trouble.options.pass_ms=300"), trouble.run());
   ASSERT_EQ(begun.code, ExitCode::kDone) << begun.out;
   const auto state = EndState(trouble.run());
   fs::remove(trouble.run() / "plan.json");
@@ -75,11 +90,13 @@ TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
         return Has(ReadText(trouble.run() / "log.txt").substr(log.size()), "measuring what the tasks take");
       },
       milliseconds(200));
+  awake.reset();
   const Ended resumed = trouble.Resume("steps=2");
   EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << resumed.out;
   EXPECT_EQ(resumed.code, ExitCode::kInterrupted) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "the run is as it was")) << resumed.out;
   EXPECT_EQ(EndState(trouble.run()), state);
+  awake.emplace();
   EXPECT_EQ(trouble.Resume("steps=2").code, ExitCode::kDone);
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
+#include <medley/base/durable_file.h>
 #include <medley/base/files.h>
 
 #include "tests/session/session_runs.h"
@@ -256,13 +258,13 @@ TEST_F(LiveEdit, WhatWasRefusedForTheMachineIsTriedAgainByItself) {
   };
   std::optional<Clock::time_point> refused;
   std::size_t said = 0;
+  bool mended = false;
   const auto mend = [&] {
     if (!refused && refusals() > 0) refused = Clock::now();
     const bool tried = refused && Clock::now() - *refused > std::chrono::milliseconds(2500);
-    if (tried && fs::exists(kept)) {
+    if (tried && !std::exchange(mended, true)) {
       said = refusals();
-      fs::remove_all(log);
-      fs::rename(kept, log);
+      Exchange(kept, log);  // at once: where there is none, the run writes one
     }
     return Has(console_.words(), "what an edit of the weights was refused for is gone");
   };

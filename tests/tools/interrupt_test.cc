@@ -41,25 +41,27 @@ std::string EndState(const fs::path& run) {
 
 std::string Resume(const TroubleRun& trouble) { return Medley() + "resume " + trouble.run().string(); }
 
-// Nothing that the command does between two pieces of work takes as long.
-constexpr double kSoon = 2.0;
+// Nothing that the command does between two pieces of work takes as long. What it says it saved shows that it
+// gave them up.
+constexpr double kSoon = 30.0;
 
 TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
-  const std::string settings = "steps=2 draws_per_step=8";
+  const std::string settings = "steps=2 draws_per_step=24";
   const TroubleRun whole, trouble;
   ASSERT_EQ(Shell(whole.Train(settings)).code, 0);
   Background train(trouble.Command("train", "--out " + trouble.run().string() + " plan=false " + settings +
                                                 " tasks.trouble.options.pass_ms=200"),
                    trouble / "words");
-  ASSERT_TRUE(train.WaitUntil([&] { return LineCount(trouble.run() / "timing.jsonl") == 1; }))
+  ASSERT_TRUE(train.WaitUntil([&] { return LineCount(trouble.run() / "timing.jsonl") >= 1; }))
       << train.words();
-  std::this_thread::sleep_for(milliseconds(300));
+  std::this_thread::sleep_for(milliseconds(100));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
   EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
   EXPECT_TRUE(Has(train.words(), "saved step 1\n")) << train.words();
   EXPECT_TRUE(train.words().ends_with("\nnext:\n  medley resume " + trouble.run().string() + "\n"))
       << train.words();
+  const test::AwakeTrouble awake;
   const CommandResult resumed = Shell(Resume(trouble) + " 2>&1");
   EXPECT_EQ(resumed.code, 0) << resumed.out;
   EXPECT_EQ(EndState(trouble.run()), EndState(whole.run()));
@@ -74,7 +76,7 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
                    trouble / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "measuring what the tasks take"); }))
       << train.words();
-  std::this_thread::sleep_for(milliseconds(500));
+  std::this_thread::sleep_for(milliseconds(200));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
   EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
@@ -82,6 +84,7 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
       Has(train.words(), "interrupted before the first step: nothing was trained, and nothing is saved"))
       << train.words();
   EXPECT_FALSE(fs::exists(run));
+  const test::AwakeTrouble awake;
   const CommandResult begun = test::Printed(test::LastCommand(train.words()));
   EXPECT_EQ(begun.code, 0) << begun.out;
   EXPECT_EQ(ListCheckpoints(run).at(0).step, 2);
@@ -89,17 +92,21 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
 
 // A resume would go on with it as a run of its own.
 TEST(Interrupt, AReplayEndsWithTheCommandThatRepeatsItToItsEnd) {
-  const std::string settings = " plan=false steps=3 draws_per_step=8 tasks.trouble.options.pass_ms=50";
+  const std::string settings = " plan=false steps=10 draws_per_step=8 tasks.trouble.options.pass_ms=100";
   const TroubleRun trouble;
-  ASSERT_EQ(Shell(trouble.Train(settings)).code, 0);
+  {
+    const test::AwakeTrouble awake;
+    ASSERT_EQ(Shell(trouble.Train(settings)).code, 0);
+  }
   const fs::path again = trouble / "again", anew = trouble / "again-2";
   Background replay(
       trouble.Command("train", "--replay " + trouble.run().string() + " --out " + again.string() + settings),
       trouble / "words");
-  ASSERT_TRUE(replay.WaitUntil([&] { return LineCount(again / "timing.jsonl") == 1; })) << replay.words();
+  ASSERT_TRUE(replay.WaitUntil([&] { return LineCount(again / "timing.jsonl") >= 1; })) << replay.words();
   replay.Interrupt();
   EXPECT_EQ(replay.Wait(), 130) << replay.words();
   EXPECT_TRUE(Has(replay.words(), "a replay begins anew, in another directory")) << replay.words();
+  const test::AwakeTrouble awake;
   const CommandResult repeated = test::Printed(test::LastCommand(replay.words()));
   EXPECT_EQ(repeated.code, 0) << replay.words() << repeated.out;
   EXPECT_EQ(ReadText(anew / "metrics.jsonl"), ReadText(trouble.run() / "metrics.jsonl"));

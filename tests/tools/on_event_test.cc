@@ -73,8 +73,9 @@ TEST_F(OnEventOfAConfig, IsAskedForOnceAndRunsThenAlsoAtAResume) {
 // A terminal sends it to all of the command's group.
 TEST_F(OnEventOfAConfig, ACtrlCEndsTheRunAndNotItsProgram) {
   const fs::path parent = scratch_ / "parent", whole = scratch_ / "whole";
-  const Listener listener(scratch_.path(), "echo $PPID > \"" + parent.string() +
-                                               "\"; sleep 0.1; echo whole >> \"" + whole.string() + "\"");
+  const std::string file = "\"" + parent.string() + "\"", made = "\"" + parent.string() + ".new\"";
+  const Listener listener(scratch_.path(), "echo $PPID > " + made + "; mv " + made + " " + file +
+                                               "; sleep 0.1; echo whole >> \"" + whole.string() + "\"");
   Write(listener.path(), 100000);
   Background train("setsid " + Train("--allow-on-event"), scratch_ / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return test::LineCount(parent) == 1; })) << train.words();

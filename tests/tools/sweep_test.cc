@@ -3,13 +3,11 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <thread>
 
 #include <medley/checkpoint/run_lock.h>
 #include <medley/runs/run_state.h>
@@ -50,8 +48,15 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   const fs::path out = files / "sweep", first = out / "learning_rate=1e-3/seed-1";
   const std::string command =
       Sweep(files,
-            "steps=6 plan=true optimizer.learning_rate=1e-3,1e-4 --seeds 2 --jobs 2 budget=1GiB "
-            "tasks.trouble.options.pass_ms=60");
+            "steps=20 plan=true optimizer.learning_rate=1e-3,1e-4 --seeds 2 --jobs 2 budget=1GiB "
+            "tasks.trouble.options.pass_ms=100");
+  const auto steps = [&] {
+    std::int64_t all = 0;
+    for (const std::string rate : {"1e-3", "1e-4"})
+      for (const std::string seed : {"1", "2"})
+        all += test::StepsOf(out / ("learning_rate=" + rate) / ("seed-" + seed));
+    return all;
+  };
   {
     Background sweep(command, files / "killed");
     ASSERT_TRUE(sweep.WaitUntil([&] { return test::StepsOf(first) >= 1; })) << sweep.words();
@@ -65,11 +70,12 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   }
   {
     // Its runs were asked to end, and may still save.
+    const std::int64_t before = steps();
     Background sweep(command, files / "stopped");
     ASSERT_TRUE(sweep.WaitUntil([&] {
-      return Has(sweep.words(), "goes on") || Has(sweep.words(), "begins");
+      const bool starts = Has(sweep.words(), "goes on") || Has(sweep.words(), "begins");
+      return starts && steps() > before;
     })) << sweep.words();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
     sweep.Interrupt();
     EXPECT_EQ(sweep.Wait(), 130) << sweep.words();
     EXPECT_TRUE(Has(sweep.words(), "\nnext:\n  medley sweep ")) << sweep.words();
@@ -78,6 +84,7 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
       EXPECT_EQ(HolderOf(entry.path().parent_path()).state, RunHolder::State::kNone) << entry.path();
     }
   }
+  const test::AwakeTrouble awake;
   const CommandResult whole = Shell(command + " --json 2>" + (files / "err").string());
   ASSERT_EQ(whole.code, 0) << ReadText(files / "err");
   const json result = ResultIn(whole.out);
@@ -85,9 +92,9 @@ TEST(SweepCommand, GoesOnAfterAKillWithWhatIsNotOverAndStartsNothingTwice) {
   int probed = 0;
   for (const json& run : result.at("runs")) {
     EXPECT_EQ(run.at("state"), "done") << run;
-    EXPECT_EQ(run.at("step"), 6) << run;
+    EXPECT_EQ(run.at("step"), 20) << run;
     const fs::path path = run.at("path").get<std::string>();
-    EXPECT_EQ(test::StepsOf(path), 6) << "no step is there twice: " << path;
+    EXPECT_EQ(test::StepsOf(path), 20) << "no step is there twice: " << path;
     probed += json::parse(ReadText(path / "plan.json")).at("planning").at("steps").get<int>() > 0 ? 1 : 0;
     const json config = json::parse(ReadText(path / "config.resolved.json"));
     EXPECT_EQ(config.at("seed"), run.at("seed"));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdlib.h>
+
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -40,6 +42,16 @@ class TroubleRun {
  private:
   ScratchDirectory scratch_;
   std::filesystem::path weights_ = scratch_ / "weights.json";
+};
+
+// While one lives the task sleeps nowhere, whatever its options say, which a run that was trained cannot
+// change: what was slow enough to be interrupted in good time ends quickly.
+class AwakeTrouble {
+ public:
+  AwakeTrouble() { setenv("TROUBLE_IS_AWAKE", "1", 1); }
+  ~AwakeTrouble() { unsetenv("TROUBLE_IS_AWAKE"); }
+  AwakeTrouble(const AwakeTrouble&) = delete;
+  AwakeTrouble& operator=(const AwakeTrouble&) = delete;
 };
 
 }  // namespace medley::test

