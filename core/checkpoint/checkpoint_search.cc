@@ -81,14 +81,36 @@ void MendLatest(const fs::path& run, const fs::path& newest, Console& console) {
   }
 }
 
-// Those of none for an older checkpoint that was damaged since: it can then not be the best.
-CheckpointFacts FactsOf(const CheckpointEntry& entry) {
-  try {
-    return ReadCheckpointFacts(entry.path, ReadManifest(entry.path));
-  } catch (const Error& error) {
-    if (!IsDamage(error)) throw;
-    return {};
+struct Known {
+  CheckpointEntry entry;
+  CheckpointFacts
+      facts;  // of none for an older checkpoint that was damaged since: it can then not be the best
+};
+
+std::vector<Known> FactsOf(const std::vector<CheckpointEntry>& entries) {
+  std::vector<Known> all;
+  for (const CheckpointEntry& entry : entries) {
+    all.push_back({entry, {}});
+    try {
+      all.back().facts = ReadCheckpointFacts(entry.path, ReadManifest(entry.path));
+    } catch (const Error& error) {
+      if (!IsDamage(error)) throw;
+    }
   }
+  return all;
+}
+
+// From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
+std::optional<CheckpointEntry> BestOf(const std::vector<Known>& all) {
+  const Known* best = nullptr;
+  for (const Known& one : all) {
+    const std::optional<MeanEvaluation>& evaluation = one.facts.evaluated;
+    if (!evaluation) continue;
+    if (best != nullptr && !evaluation->ComparesWith(*best->facts.evaluated)) continue;
+    if (best != nullptr && evaluation->loss > best->facts.evaluated->loss) continue;
+    best = &one;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->entry);
 }
 
 }  // namespace
@@ -119,28 +141,19 @@ std::optional<FoundCheckpoint> FindCheckpoint(const fs::path& run, OnDamage on_d
   FailWithoutWholeOne(run, std::move(paths));
 }
 
-// From the newest: it sets stage and tasks, and of equals the one nearest to its evaluation wins.
 std::optional<CheckpointEntry> BestCheckpoint(const fs::path& run) {
-  std::optional<CheckpointEntry> best;
-  std::optional<MeanEvaluation> best_evaluation;
-  for (const CheckpointEntry& entry : ListCheckpoints(run)) {
-    const std::optional<MeanEvaluation> evaluation = FactsOf(entry).evaluated;
-    if (!evaluation) continue;
-    if (best_evaluation && !evaluation->ComparesWith(*best_evaluation)) continue;
-    if (best_evaluation && evaluation->loss > best_evaluation->loss) continue;
-    best = entry;
-    best_evaluation = evaluation;
-  }
-  return best;
+  return BestOf(FactsOf(ListCheckpoints(run)));
 }
 
 void RotateCheckpoints(const fs::path& run, std::int64_t keep, std::set<std::int64_t> kept) {
   const std::vector<CheckpointEntry> entries = ListCheckpoints(run);
-  for (const CheckpointEntry& entry : entries) {
-    if (FactsOf(entry).keep) kept.insert(entry.step);
-  }
-  if (const auto best = BestCheckpoint(run)) kept.insert(best->step);
   const auto newest = static_cast<std::size_t>(std::max<std::int64_t>(keep, 1));
+  if (entries.size() <= newest) return;
+  const std::vector<Known> all = FactsOf(entries);
+  for (const Known& one : all) {
+    if (one.facts.keep) kept.insert(one.entry.step);
+  }
+  if (const auto best = BestOf(all)) kept.insert(best->step);
   for (std::size_t i = newest; i < entries.size(); ++i) {
     if (kept.count(entries[i].step) == 0) RemoveCheckpoint(run, entries[i]);
   }
