@@ -13,7 +13,7 @@
 namespace medley::python {
 namespace {
 
-PyObject* g_type = nullptr;
+PyObject* g_context_type = nullptr;
 
 struct ContextObject {
   PyObject head;
@@ -203,7 +203,7 @@ PyType_Spec kContextSpec{"medley._medley.TaskContext", sizeof(ContextObject), 0,
 }  // namespace
 
 LentTaskContext::LentTaskContext(const TaskContext& context)
-    : object_(Checked(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(g_type), 0))) {
+    : object_(Checked(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(g_context_type), 0))) {
   reinterpret_cast<ContextObject*>(object_.get())->context = &context;
 }
 LentTaskContext::~LentTaskContext() { reinterpret_cast<ContextObject*>(object_.get())->context = nullptr; }
@@ -234,8 +234,8 @@ PyObject* OpenTokenizer(PyObject*, PyObject* arguments) {
 
 void AddTaskContext(PyObject* module) {
   g_tokenizer_type = Checked(PyType_FromSpec(&kTokenizerSpec)).release();
-  g_type = Checked(PyType_FromSpec(&kContextSpec)).release();
-  PyModule_AddObjectRef(module, "TaskContext", g_type);
+  g_context_type = Checked(PyType_FromSpec(&kContextSpec)).release();
+  PyModule_AddObjectRef(module, "TaskContext", g_context_type);
 }
 
 }  // namespace medley::python

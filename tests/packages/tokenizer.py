@@ -4,7 +4,7 @@
 
 Trains two vocabularies in FOLDER, one with Qwen's way of cutting texts and one with Llama 3's, writes more than 100,000
 texts in all scripts of Unicode 12, and lets ENCODER (encode_texts.cc) encode them. Says what differs; exits with 1 then.
-Where the number MEDLEY_SWEEP is set, one of each four neighbours is encoded, which it chooses.
+Where the number MEDLEY_SWEEP is set, one of each eight neighbours is encoded, which it chooses.
 """
 
 import os
@@ -166,7 +166,7 @@ def main():
     texts = list(all_texts(english))
     # A hundredth of the texts teaches each vocabulary something of every script.
     lines = english.splitlines() + [text for text in texts[::40] if len(text) < 1000]
-    texts = slice_of(texts, 4)
+    texts = slice_of(texts, 8)
     records = folder / "texts"
     with open(records, "wb") as file:
         for text in texts:

@@ -118,4 +118,4 @@ class Workers(Folder):
 
 
 if __name__ == "__main__":
-    main(2)
+    main(4)
