@@ -1,24 +1,26 @@
-# medley_unity(TARGET [BATCH n] [ACROSS n] [LIGHT FOLDERS...] [ALONE SOURCES...])
+# medley_unity(TARGET [BATCH n] [ACROSS n] [FEW FOLDERS...] [LIGHT FOLDERS...] [ALONE SOURCES...])
 #
 # With MEDLEY_UNITY, the target's sources are compiled in batches of one folder each: most of a source's time is its headers, which
-# a batch reads once. BATCH: at most so many in one, where ten take more than 2 GB to compile, and with medley_large_jobs. ACROSS: at
-# most so many in one, whichever folders they are of, for sources that nobody edits and waits for. LIGHT: batches of these folders are
-# compiled with medley_light_optimization. ALONE: these stay by themselves, for a reason that stands beside the call. The presets
-# `release` and `asan` build so; `dev`, and the commands that tools/lint reads, have each source alone.
+# a batch reads once. One has at most twenty, and of FEW folders ten, where an edit's verdict is to come soon. BATCH: at most so many,
+# where twenty take more than 2 GB to compile, and with medley_large_jobs. ACROSS: at most so many, whichever folders they are of, for
+# sources that nobody edits and waits for. LIGHT: batches of these folders are compiled with medley_light_optimization. ALONE: these
+# stay by themselves, for a reason that stands beside the call. The presets `release` and `asan` build so; `dev`, and the commands that
+# tools/lint reads, have each source alone.
 option(MEDLEY_UNITY "Compile the sources of a folder in batches" OFF)
 
 function(medley_unity target)
-  cmake_parse_arguments(arg "" "BATCH;ACROSS" "ALONE;LIGHT" ${ARGN})
+  cmake_parse_arguments(arg "" "BATCH;ACROSS" "ALONE;FEW;LIGHT" ${ARGN})
   if(arg_BATCH)
     target_compile_options(${target} PRIVATE ${medley_large_jobs})
   elseif(arg_ACROSS)
     set(arg_BATCH ${arg_ACROSS})
   else()
-    set(arg_BATCH 10)
+    set(arg_BATCH 20)
   endif()
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM arg_ALONE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM arg_LIGHT REPLACE "[^A-Za-z0-9]" "_" OUTPUT_VARIABLE light)
+  list(TRANSFORM arg_FEW REPLACE "[^A-Za-z0-9]" "_" OUTPUT_VARIABLE few)
   set(folders "")
   foreach(source ${sources})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
@@ -37,7 +39,11 @@ function(medley_unity target)
   list(REMOVE_DUPLICATES folders)
   foreach(folder ${folders})
     list(LENGTH of_${folder} count)
-    math(EXPR batches "(${count} + ${arg_BATCH} - 1) / ${arg_BATCH}")
+    set(most ${arg_BATCH})
+    if(folder IN_LIST few)
+      set(most 10)
+    endif()
+    math(EXPR batches "(${count} + ${most} - 1) / ${most}")
     set(index 0)
     foreach(source ${of_${folder}})
       math(EXPR batch "${index} * ${batches} / ${count}")

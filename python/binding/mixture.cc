@@ -213,7 +213,7 @@ PyObject* Shares(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* Vocabulary(PyObject* self, PyObject*) {
+PyObject* MixtureVocabulary(PyObject* self, PyObject*) {
   return Guarded([&]() -> PyObject* {
     std::int64_t tokens = 0;
     if (!Ask("look", self, [&](const Draws& draws) { tokens = draws.vocabulary(); })) return nullptr;
@@ -296,7 +296,7 @@ CallersPasses PassesOf(const DrawParts& parts, bool in_double) {
 }
 
 // sums(handle, callable, in float64) -> {term: (sum, items)}
-PyObject* Sums(PyObject*, PyObject* arguments) {
+PyObject* DrawSums(PyObject*, PyObject* arguments) {
   return Guarded([&]() -> PyObject* {
     PyObject *handle = nullptr, *callable = nullptr;
     int in_double = 0;
@@ -387,7 +387,7 @@ PyMethodDef kMixtureMethods[] = {{"next", Next, METH_NOARGS, nullptr},
                                  {"weights", Weights, METH_NOARGS, nullptr},
                                  {"save", Save, METH_NOARGS, nullptr},
                                  {"load", Load, METH_O, nullptr},
-                                 {"vocabulary", Vocabulary, METH_NOARGS, nullptr},
+                                 {"vocabulary", MixtureVocabulary, METH_NOARGS, nullptr},
                                  {"shares", Shares, METH_NOARGS, nullptr},
                                  {nullptr, nullptr, 0, nullptr}};
 PyType_Slot kMixtureSlots[] = {{Py_tp_methods, kMixtureMethods},
@@ -400,7 +400,7 @@ PyType_Spec kDrawSpec{"medley._medley.Draw", sizeof(DrawObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kDrawSlots};
 
 PyMethodDef kMixtureFunctions[] = {{"open_mixture", Open, METH_VARARGS, nullptr},
-                                   {"draw_sums", Sums, METH_VARARGS, nullptr},
+                                   {"draw_sums", DrawSums, METH_VARARGS, nullptr},
                                    {"draw_inputs", Inputs, METH_VARARGS, nullptr},
                                    {"draw_to", To, METH_VARARGS, nullptr},
                                    {"draw_passes", Passes, METH_O, nullptr},

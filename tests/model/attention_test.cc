@@ -16,8 +16,8 @@ namespace {
 
 using check::TrainingContext;
 
-struct Example {
-  explicit Example(std::int64_t kv_heads, at::ScalarType dtype = at::kDouble) {
+struct Attended {
+  explicit Attended(std::int64_t kv_heads, at::ScalarType dtype = at::kDouble) {
     at::manual_seed(3);
     for (const std::int64_t heads : {std::int64_t{6}, kv_heads, kv_heads})
       inputs.push_back(
@@ -39,7 +39,7 @@ std::vector<at::Tensor> Masks() {
 
 TEST(Attention, EagerIsFusedButForRounding) {
   for (const std::int64_t kv_heads : {6, 3, 1}) {
-    const Example example(kv_heads);
+    const Attended example(kv_heads);
     for (const at::Tensor& mask : Masks()) {
       const at::Tensor fused = example(mask, AttentionKind::kFused),
                        eager = example(mask, AttentionKind::kEager);
@@ -55,7 +55,7 @@ TEST(Attention, EagerIsFusedButForRounding) {
 }
 
 TEST(Attention, WhoeverSeesNothingGetsZeros) {
-  const Example example(3);
+  const Attended example(3);
   const at::Tensor sees = at::ones({5, 9}, at::kBool);
   sees[2].fill_(false);
   for (const AttentionKind kind : {AttentionKind::kFused, AttentionKind::kEager}) {
@@ -69,8 +69,8 @@ TEST(Attention, WhoeverSeesNothingGetsZeros) {
 TEST(Attention, FusedHasNoWeightsToDrop) {
   TrainingContext context(0, 2);
   const Dropout drop(0.5, "weights", context);
-  EXPECT_THROW(Example(3)({}, AttentionKind::kFused, drop), Error);
-  EXPECT_NO_THROW(Example(3)({}, AttentionKind::kEager, drop));
+  EXPECT_THROW(Attended(3)({}, AttentionKind::kFused, drop), Error);
+  EXPECT_NO_THROW(Attended(3)({}, AttentionKind::kEager, drop));
 }
 
 // Section 4 of the reference on signs: 1 with no dropout, 2.25 with masks of bytes.
@@ -81,7 +81,7 @@ TEST(Attention, EagerKeepsItsWeightsOnceAndWithDropoutTwoAndAQuarterTimes) {
   const std::int64_t weights = std::int64_t{2} * 6 * 5 * 9 * 4;
   const at::Tensor mask = Masks()[1].to(at::kFloat);
   const auto saved = [&](const at::Tensor& seen, const Dropout& with) {
-    const Example example(6, at::kFloat);
+    const Attended example(6, at::kFloat);
     CountSavedBytes count;
     const at::Tensor out = example(seen, AttentionKind::kEager, with);
     for (const at::Tensor& input : example.inputs) count.Exclude(input);

@@ -36,9 +36,9 @@ struct Made {
 };
 
 // Whose items have unlike weights, and twice the same word.
-class Example {
+class LossExample {
  public:
-  explicit Example(const LossForm& form) : form_(form) {
+  explicit LossExample(const LossForm& form) : form_(form) {
     at::Generator generator = at::detail::createCPUGenerator(3);
     const auto random = [&](at::IntArrayRef shape) {
       return at::randn(shape, generator, at::dtype(at::kDouble)).to(form.dtype);
@@ -111,7 +111,7 @@ void ForAllForms(at::ScalarType dtype, const Check& check) {
 
 TEST(ItemLosses, PiecesEqualPlainOperatorsInFloat64) {
   ForAllForms(at::kDouble, [](const LossForm& form) {
-    const Example example(form);
+    const LossExample example(form);
     const Made plain = example.Of(example.Plain()), cut = example.Of(example.Cut());
     EXPECT_LT(Difference(cut.losses, plain.losses), 1e-12);
     EXPECT_LT(Difference(cut.hidden, plain.hidden), 1e-12);
@@ -122,7 +122,7 @@ TEST(ItemLosses, PiecesEqualPlainOperatorsInFloat64) {
 
 TEST(ItemLosses, PiecesOfHalfTypesAreInFloatBehindTheProducts) {
   ForAllForms(at::kBFloat16, [](const LossForm& form) {
-    const Example example(form);
+    const LossExample example(form);
     const Made plain = example.Of(example.Plain()), cut = example.Of(example.Cut());
     EXPECT_EQ(cut.losses.scalar_type(), at::kFloat);
     EXPECT_LT(Difference(cut.losses, plain.losses), 1e-5);
@@ -135,7 +135,7 @@ TEST(ItemLosses, PiecesOfHalfTypesAreInFloatBehindTheProducts) {
 TEST(ItemLosses, WithoutAGraphAreTheSameBits) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     ForAllForms(dtype, [](const LossForm& form) {
-      const Example example(form);
+      const LossExample example(form);
       const at::Tensor with = example.Cut();
       const at::NoGradGuard no_graph;
       const at::Tensor without = example.Cut();

@@ -104,7 +104,7 @@ check::ForwardBytes BytesOf(const Agent& agent, const AgentShape& shape) {
   return check::MeasuredBytes(agent, TowerInputsOf(shape), wanted, test::ForwardOf(shape));
 }
 
-std::vector<TowerForm> Forms() {
+std::vector<TowerForm> TowerForms() {
   std::vector<TowerForm> forms;
   for (const Trained trained :
        {Trained::kAll, Trained::kAdapters, Trained::kDroppingAdapters, Trained::kProjectorAndLanguage,
@@ -137,7 +137,7 @@ template <typename Check>
 void ForTowerShapes(bool with_graph, const Check& check) {
   InstallCpuAllocator();
   std::vector<TowerFormShape> all;
-  for (const TowerForm& form : Forms()) {
+  for (const TowerForm& form : TowerForms()) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
       for (AgentShape shape : Shapes()) {
         shape.with_graph = with_graph;

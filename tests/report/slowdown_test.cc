@@ -18,9 +18,9 @@ namespace {
 using Draws = std::vector<std::pair<std::string, std::int64_t>>;
 
 // A run whose steps last as the test says, on a machine that is as the test says.
-class Steps {
+class TimedSteps {
  public:
-  explicit Steps(SlowdownSetting setting = {.threads = 2, .resume = "medley resume R"}) {
+  explicit TimedSteps(SlowdownSetting setting = {.threads = 2, .resume = "medley resume R"}) {
     setting.load = [this] { return load; };
     slowdown_.emplace(std::move(setting), *console_);
   }
@@ -72,7 +72,7 @@ class Steps {
 bool Has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 TEST(Slowdown, IsSaidOnceAfterAMinuteWithTheCause) {
-  Steps run;
+  TimedSteps run;
   run.Steady(300);
   EXPECT_EQ(run.words(), "");
   run.others = 1;
@@ -98,7 +98,7 @@ TEST(Slowdown, IsSaidOnceAfterAMinuteWithTheCause) {
 }
 
 TEST(Slowdown, ByLessThanFourTimesIsNotSaid) {
-  Steps run;
+  TimedSteps run;
   run.Steady(300);
   run.Steady(500, 3.5);
   EXPECT_EQ(run.words(), "");
@@ -106,7 +106,7 @@ TEST(Slowdown, ByLessThanFourTimesIsNotSaid) {
 
 TEST(Slowdown, OneLongWaitIsNoMinute) {
   for (const double seconds : {25.0, 100.0, 10000.0}) {
-    Steps run;
+    TimedSteps run;
     run.Steady(300);
     run.Step({{"cheap", 8}}, seconds / 0.09);
     run.Steady(300);
@@ -117,7 +117,7 @@ TEST(Slowdown, OneLongWaitIsNoMinute) {
 // Rows a second fall to a twentieth, as they should.
 TEST(Slowdown, AMixtureOfCostlyTasksIsNone) {
   for (const bool timed : {true, false}) {
-    Steps run;
+    TimedSteps run;
     run.timed = timed;
     for (int i = 0; i < 300; ++i) run.Step({{"cheap", 80}});
     for (int i = 0; i < 100; ++i) run.Step({{"costly", 8}});
@@ -133,7 +133,7 @@ TEST(Slowdown, AMixtureOfCostlyTasksIsNone) {
 TEST(Slowdown, IsFoundInAnyMixtureThatChangesMeanwhile) {
   for (int seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
-    Steps run;
+    TimedSteps run;
     const auto step = [&](double times) {
       Draws draws;
       for (const char* task : {"cheap", "costly", "new"}) {
@@ -149,7 +149,7 @@ TEST(Slowdown, IsFoundInAnyMixtureThatChangesMeanwhile) {
 }
 
 TEST(Slowdown, FirstStepsThatLoadATaskAreNoMeasureOfIt) {
-  Steps run;
+  TimedSteps run;
   for (int i = 0; i < 2; ++i) run.Step({{"cheap", 8}}, 1000);
   run.Steady(300);
   run.Steady(100, 6);
@@ -157,7 +157,7 @@ TEST(Slowdown, FirstStepsThatLoadATaskAreNoMeasureOfIt) {
 }
 
 TEST(Slowdown, BesideTheDrawsCountsToo) {
-  Steps run;
+  TimedSteps run;
   for (int i = 0; i < 300; ++i) run.Step({{"cheap", 8}});
   run.beside = 1;
   for (int i = 0; i < 100; ++i) {

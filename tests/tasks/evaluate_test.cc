@@ -21,8 +21,8 @@ const AskedQuestion& TakeAsked(const TaskUnderTest& test, FakePass& pass) {
 }
 
 // Answers every row from the tables of a label: the right one where `right` says so.
-std::vector<std::vector<std::int64_t>> Answer(const TaskUnderTest& test, FakePass& pass,
-                                              const std::function<bool(const std::string& pass)>& right) {
+std::vector<std::vector<std::int64_t>> AnswerAs(const TaskUnderTest& test, FakePass& pass,
+                                                const std::function<bool(const std::string& pass)>& right) {
   const AskedQuestion& asked = TakeAsked(test, pass);
   std::vector<std::vector<std::int64_t>> answers;
   const at::Tensor labels = pass.batch().Column(asked.pass + ".label");
@@ -38,7 +38,7 @@ std::vector<std::vector<std::int64_t>> Answer(const TaskUnderTest& test, FakePas
 double Accuracy(const char* name, const std::function<bool(const std::string&)>& right) {
   const TaskUnderTest test(name);
   FakeEval eval(test);
-  eval.answer = [&](FakePass& pass) { return Answer(test, pass, right); };
+  eval.answer = [&](FakePass& pass) { return AnswerAs(test, pass, right); };
   const Outcomes outcomes = test.task->Evaluate(eval, {8, 0, 12});
   EXPECT_EQ(outcomes.score.size(), 12U);
   return Mean(outcomes.score);
@@ -67,7 +67,7 @@ TEST(Evaluate, EachOfSeveralQuestionsHasAFigure) {
     const TaskUnderTest test(name);
     FakeEval eval(test);
     eval.answer = [&](FakePass& pass) {
-      return Answer(test, pass, [](const std::string& asked) { return asked == "will_hit"; });
+      return AnswerAs(test, pass, [](const std::string& asked) { return asked == "will_hit"; });
     };
     return test.task->Evaluate(eval, {8, 0, 12}).figures;
   };

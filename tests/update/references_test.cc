@@ -13,8 +13,8 @@ namespace {
 using namespace testing_fixture;
 
 // Five parameters, of which a test may freeze some.
-struct Trained {
-  explicit Trained(at::ScalarType dtype = at::kFloat, const std::string& frozen = "bias")
+struct Referring {
+  explicit Referring(at::ScalarType dtype = at::kFloat, const std::string& frozen = "bias")
       : model(Matrices(dtype)), optimizer(model, Freezing(frozen)) {
     for (const Parameter& parameter : model.parameters()) {
       if (parameter.tensor.requires_grad()) trained.insert(parameter.name);
@@ -58,7 +58,7 @@ at::Tensor Of(const References& references, const std::string& name, const std::
 
 TEST(References, StartStaysWhatItWasAndSharesWhatIsFrozen) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    Trained run(dtype);
+    Referring run(dtype);
     References references = run.Asking({});
     for (const Parameter& parameter : run.model.parameters()) parameter.tensor.detach().add_(1);  // init_from
     references.Begin();
@@ -90,7 +90,7 @@ TEST(References, AnAverageIsThatOfALoop) {
                                    {"plain", {.of = "average", .decay = 0.5}},
                                    {"copy", {.of = "average", .decay = 0, .every = 5}}};
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    Trained run(dtype);
+    Referring run(dtype);
     References references = run.Asking(config);
     references.Begin();
     std::map<std::string, std::map<std::string, at::Tensor>> expected;
@@ -129,7 +129,7 @@ TEST(References, AnAverageIsThatOfALoop) {
 // Written to as a resume does it.
 TEST(References, AverageGoesOnFromWhatACheckpointHad) {
   const ReferencesConfig config = {{"slow", {.of = "average", .decay = 0.9}}};
-  Trained straight(at::kBFloat16), resumed(at::kBFloat16);
+  Referring straight(at::kBFloat16), resumed(at::kBFloat16);
   References all = straight.Asking(config), part = resumed.Asking(config);
   all.Begin();
   for (int step = 1; step <= 4; ++step) straight.Step(step), all.Updated(step, 8);
@@ -149,7 +149,7 @@ TEST(References, AverageGoesOnFromWhatACheckpointHad) {
 }
 
 TEST(References, AnotherRunsAreSharedWhereTheyAreTheModelsToTheByte) {
-  Trained run;
+  Referring run;
   References references = run.Asking({{"teacher", {.of = "run", .run = "runs/a"}}});
   std::vector<Parameter> weights;
   for (const Parameter& parameter : run.model.parameters()) {
@@ -168,7 +168,7 @@ TEST(References, AnotherRunsAreSharedWhereTheyAreTheModelsToTheByte) {
 }
 
 TEST(References, NamesWhatIsThereAndWhatWasFrozen) {
-  Trained run;
+  Referring run;
   References references = run.Asking({});
   references.Begin();
   try {
@@ -178,7 +178,7 @@ TEST(References, NamesWhatIsThereAndWhatWasFrozen) {
     EXPECT_NE(std::string(error.what()).find("no reference 'target'"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("start"), std::string::npos);
   }
-  Trained frozen(at::kFloat, "tall");
+  Referring frozen(at::kFloat, "tall");
   const auto kept = [&] {
     References other = frozen.Asking({});
     other.Begin();

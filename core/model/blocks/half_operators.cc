@@ -18,7 +18,7 @@ bool GoesByLines(const at::Tensor& x) { return x.is_cpu() && x.scalar_type() == 
 // The other half of each line.
 at::Tensor Swapped(const at::Tensor& x) { return x.roll(x.size(-1) / 2, -1); }
 
-class Norm : public torch::autograd::Function<Norm> {
+class HalfNorm : public torch::autograd::Function<HalfNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const RopeTables& turns, double epsilon) {
@@ -39,7 +39,7 @@ class Norm : public torch::autograd::Function<Norm> {
   }
 };
 
-class Gated : public torch::autograd::Function<Gated> {
+class HalfGated : public torch::autograd::Function<HalfGated> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& gate, const at::Tensor& up) {
     context->save_for_backward({gate, up});
@@ -110,15 +110,15 @@ class HalfLookup : public torch::autograd::Function<HalfLookup> {
 }  // namespace
 
 at::Tensor HalfRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  return Norm::apply(x, weight, RopeTables(), epsilon);
+  return HalfNorm::apply(x, weight, RopeTables(), epsilon);
 }
 
 at::Tensor HalfNormRope(const at::Tensor& x, const at::Tensor& weight, const RopeTables& turns,
                         double epsilon) {
-  return Norm::apply(x, weight, turns, epsilon);
+  return HalfNorm::apply(x, weight, turns, epsilon);
 }
 
-at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up) { return Gated::apply(gate, up); }
+at::Tensor HalfSwiGlu(const at::Tensor& gate, const at::Tensor& up) { return HalfGated::apply(gate, up); }
 
 at::Tensor HalfEmbedding(const at::Tensor& table, const at::Tensor& ids) {
   return HalfLookup::apply(table, ids);
