@@ -81,10 +81,10 @@ void MendLatest(const fs::path& run, const fs::path& newest, Console& console) {
   }
 }
 
+// Without facts where it was damaged since: it can then not be the best.
 struct Known {
   CheckpointEntry entry;
-  CheckpointFacts
-      facts;  // of none for an older checkpoint that was damaged since: it can then not be the best
+  CheckpointFacts facts;
 };
 
 std::vector<Known> FactsOf(const std::vector<CheckpointEntry>& entries) {

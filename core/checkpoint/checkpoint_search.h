@@ -26,7 +26,8 @@ std::optional<FoundCheckpoint> FindCheckpoint(const std::filesystem::path& run, 
 std::optional<CheckpointEntry> BestCheckpoint(const std::filesystem::path& run);
 
 // Removes committed checkpoints: all but the newest `keep`, those of these steps, those that are marked to
-// be kept and the best one.
+// be kept and the best one. Reads manifests, and throws what that throws, only where there are more than
+// `keep`.
 void RotateCheckpoints(const std::filesystem::path& run, std::int64_t keep, std::set<std::int64_t> kept = {});
 
 }  // namespace medley

@@ -63,10 +63,10 @@ class MeetingSearch {
   MeetingSearch(const RankPlace& place, const MeetingTerms& terms)
       : place_(place),
         terms_(terms),
-        lifeline_(std::make_shared<Lifeline>()),
         own_(Announce(place, terms.run)),
         begin_(Clock::now()),
-        speaks_(begin_ + terms.first_words) {
+        speaks_(begin_ + terms.first_words),
+        lifeline_(std::make_shared<Lifeline>()) {
     own_.lifeline = lifeline_->port();
   }
 
@@ -108,7 +108,7 @@ class MeetingSearch {
 
   // While it waits.
   void Heed();
-  void HeedNotes();
+  void HeedCallers();
   void HeedLines();
   void Obey(const std::vector<json>& notes);
   void Wait(milliseconds time) {
@@ -122,7 +122,6 @@ class MeetingSearch {
 
   const RankPlace place_;
   const MeetingTerms terms_;
-  std::shared_ptr<Lifeline> lifeline_;
   Announcement own_;
   Clock::time_point begin_, speaks_;
   StorePtr tcp_, store_;                       // all of it; this run's part
@@ -130,6 +129,7 @@ class MeetingSearch {
   std::map<std::int64_t, Announcement> here_;  // as far as this process knows
   std::map<std::int64_t, NoteLine> lines_;     // rank 0's to all others, theirs to it
   bool is_of_the_run_ = false, told_ = false;
+  std::shared_ptr<Lifeline> lifeline_;  // closed first: nobody reaches one that has told already
 };
 
 template <typename Question>
@@ -152,14 +152,14 @@ void MeetingSearch::Heed() {
     Tell(own_.Words() + " was asked to stop " + words, ExitCode::kInterrupted);
     throw Error("interrupted " + words, ExitCode::kInterrupted);
   }
-  HeedNotes();
+  HeedCallers();
   HeedLines();
   if (Clock::now() - begin_ >= terms_.limit) throw PeerError(Words() + ", but " + Advice());
   SpeakIfDue();
 }
 
-// Rank 0's, which all call.
-void MeetingSearch::HeedNotes() {
+// What those leave who called rank 0, as all do.
+void MeetingSearch::HeedCallers() {
   if (place_.rank == 0 && !own_.key.empty()) Obey(lifeline_->TakeNotes(own_.key));
 }
 
@@ -182,7 +182,7 @@ void MeetingSearch::HeedLines() {
     if (is_open) continue;
     constexpr milliseconds kLastNotes{200};  // what it told rank 0 before it went, on another line
     if (rank != 0) std::this_thread::sleep_for(kLastNotes);
-    HeedNotes();
+    HeedCallers();
     const std::string words = here_.at(rank).Words() + " ended before all processes had found each other";
     Tell(words, ExitCode::kPeerFailed);
     throw PeerError(words + ". Its own words say why; start all again");

@@ -59,7 +59,7 @@ Call StoreSearch::CallHost() const {
       setting_.heed);
 }
 
-// Its connections may wait without an end. That of who keeps it itself is only slow where the machine is.
+// Its connections may wait without an end. To a store that this process keeps itself it is at most slow.
 StorePtr StoreSearch::Try(const std::string& host, bool keeps) {
   const std::chrono::milliseconds limit = keeps ? kOwnStore : setting_.answer;
   const auto deadline = Clock::now() + limit;

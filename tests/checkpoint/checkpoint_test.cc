@@ -111,6 +111,9 @@ TEST(Checkpoint, ANewerMedleysIsRefusedAndNothingIsSetAside) {
   EXPECT_EQ(CheckpointOf(scratch.path(), 1).facts.step, 1) << "as the words say";
   EXPECT_THROW(CheckpointOf(scratch.path(), 2), NewerError);
   EXPECT_THROW(BestCheckpoint(scratch.path()), NewerError) << "it may be the one";
+  RotateCheckpoints(scratch.path(), 3);
+  EXPECT_THROW(RotateCheckpoints(scratch.path(), 1), NewerError) << "where one is to go";
+  EXPECT_EQ(ListCheckpoints(scratch.path()).size(), 3u);
 }
 
 TEST(Checkpoint, ASectionOfANewerMedleyIsRefusedByAllWhoReadIt) {

@@ -104,6 +104,7 @@ TEST_F(Replays, RepeatADecayThatWasShortened) {
       Session train = Session::Begin(Request(first), run(), *console);
       while (!Has(console.words(), "from here on the learning rate falls")) train.Train(train.step() + 10);
       for (int step = 0; step < 200 && refits() == 0; ++step) slowly(train, train.step() + 1);
+      words = console.words();
       if (refits() == 0) return false;
     }
     Session train = Session::Resume(run(), {}, *console);

@@ -41,9 +41,9 @@ std::string EndState(const fs::path& run) {
 
 std::string Resume(const TroubleRun& trouble) { return Medley() + "resume " + trouble.run().string(); }
 
-// Nothing that the command does between two pieces of work takes as long. What it says it saved shows that it
-// gave them up.
-constexpr double kSoon = 30.0;
+// What it says it saved shows that a step is given up. Of planning only the time does: all of it takes twelve
+// seconds and more.
+constexpr double kSoon = 30.0, kBeforeAllIsPlanned = 8.0;
 
 TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   const std::string settings = "steps=2 draws_per_step=24";
@@ -72,14 +72,14 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
   const TroubleRun trouble;
   const fs::path run = trouble / "it's a run";
   Background train(trouble.Command("train", "--out \"" + run.string() +
-                                                "\" steps=2 plan=true tasks.trouble.options.pass_ms=300"),
+                                                "\" steps=2 plan=true tasks.trouble.options.pass_ms=1500"),
                    trouble / "words");
   ASSERT_TRUE(train.WaitUntil([&] { return Has(train.words(), "measuring what the tasks take"); }))
       << train.words();
   std::this_thread::sleep_for(milliseconds(200));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
-  EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
+  EXPECT_LT(train.seconds_to_end(), kBeforeAllIsPlanned) << train.words();
   EXPECT_TRUE(
       Has(train.words(), "interrupted before the first step: nothing was trained, and nothing is saved"))
       << train.words();
