@@ -19,8 +19,8 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 // Of one try to reach the host; between two of them.
 constexpr std::chrono::milliseconds kSearchCall{2000}, kSearchPause{200};
-constexpr std::chrono::milliseconds kOwnStore{60000};
-constexpr int kTries = 3;  // with what listens there and is no store
+constexpr std::chrono::milliseconds kOwnStore{60000};  // until one that this process keeps is open
+constexpr int kTries = 3;                              // with what listens there and is no store
 
 // Whether somebody called; the last word of a call may still be under way.
 bool Comes(const Descriptor& listening) {

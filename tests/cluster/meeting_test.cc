@@ -14,6 +14,7 @@
 #include <medley/base/machine.h>
 #include <medley/cluster/backend_group.h>
 #include <medley/cluster/store_group.h>
+#include <medley/cluster/store_search.h>
 
 #include "tests/words.h"
 
@@ -208,8 +209,7 @@ TEST_F(MeetingOfRanks, WhyAllEndIsToldToOneThatHasOnlyCalled) {
   {
     std::jthread keeps([&] { first = looking_.Meet(0); });
     WaitUntilSaid("1 of 3 processes are here");
-    const auto text = OpenTcpStore(looking_.place, false, kLong)->get("medley/run");
-    zero = AnnouncementFrom(nlohmann::json::parse(text.begin(), text.end()));
+    zero = AnnouncementIn(RunIn(*OpenTcpStore(looking_.place, false, kLong))).value();
     caller.line = CallTo("127.0.0.1", zero.lifeline, kLong).line;
     EXPECT_EQ(other.Meet(1).code, ExitCode::kBadInput);
   }
@@ -228,8 +228,7 @@ TEST_F(MeetingOfRanks, OneThatEndsBeforeAllAreThereEndsTheOthersAndIsNamed) {
     std::jthread others([&] { ends = looking_.MeetAll({0, 1}); });
     WaitUntilSaid("2 of 3 processes are here");
     const auto store = OpenTcpStore(looking_.place, false, kLong);
-    const auto text = store->get("medley/run");
-    Announcement one = AnnouncementFrom(nlohmann::json::parse(text.begin(), text.end()));
+    Announcement one = AnnouncementIn(RunIn(*store)).value();
     auto lifeline = std::make_unique<Lifeline>();
     one.rank = 2;
     one.host = "far";

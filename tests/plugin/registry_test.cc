@@ -11,26 +11,18 @@
 
 #include <cstdlib>
 
+#include "tests/environment.h"
 #include "tests/plugin/test_files.h"
 #include "tests/words.h"
 
 namespace medley::testing {
 namespace {
 
+using test::Environment;
 using test::Has;
 using test::MessageOf;
 
 namespace fs = std::filesystem;
-
-// Sets a variable of the environment for one test.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Environment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 // A plugin like tiny with another task, of the same length.
 void WriteTiny(const fs::path& path, std::string_view task) {

@@ -40,10 +40,6 @@ class TroubleSession {
   test::TroubleRun trouble_;
 };
 
-// What is said to be saved shows that an evaluation is given up. Of planning only the time does: all of it
-// takes twelve seconds and more.
-constexpr double kSoon = 30.0, kBeforeAllIsPlanned = 8.0;
-
 // Also where it is that of the last step, after which nothing else is to be done; and where the model has the
 // average of its weights meanwhile, which must not be saved as them.
 TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
@@ -61,7 +57,7 @@ TEST(Interrupt, AnEvaluationIsGivenUpAtOnceAndDoneAgainAfterAResume) {
     };
     InterruptsWhen interrupt(evaluates, milliseconds(200));
     const Ended train = trouble.Train(settings + " tasks.trouble.options.piece_ms=1000");
-    EXPECT_LT(interrupt.SecondsToEnd(), kSoon) << train.out;
+    EXPECT_LT(interrupt.SecondsToEnd(), test::kSoon) << train.out;
     EXPECT_EQ(train.code, ExitCode::kInterrupted) << train.out;
     EXPECT_TRUE(Has(train.out, "saved step 2\n")) << train.out;
     EXPECT_EQ(LineCount(trouble.run() / "metrics.jsonl"), 1) << "the second step is not evaluated so far";
@@ -92,7 +88,7 @@ TEST(Interrupt, PlanningOfAResumeLeavesTheRunAsItWas) {
       milliseconds(200));
   awake.reset();
   const Ended resumed = trouble.Resume("steps=2");
-  EXPECT_LT(interrupt.SecondsToEnd(), kBeforeAllIsPlanned) << resumed.out;
+  EXPECT_LT(interrupt.SecondsToEnd(), test::kBeforeAllIsPlanned) << resumed.out;
   EXPECT_EQ(resumed.code, ExitCode::kInterrupted) << resumed.out;
   EXPECT_TRUE(Has(resumed.out, "the run is as it was")) << resumed.out;
   EXPECT_EQ(EndState(trouble.run()), state);

@@ -41,10 +41,6 @@ std::string EndState(const fs::path& run) {
 
 std::string Resume(const TroubleRun& trouble) { return Medley() + "resume " + trouble.run().string(); }
 
-// What it says it saved shows that a step is given up. Of planning only the time does: all of it takes twelve
-// seconds and more.
-constexpr double kSoon = 30.0, kBeforeAllIsPlanned = 8.0;
-
 TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   const std::string settings = "steps=2 draws_per_step=24";
   const TroubleRun whole, trouble;
@@ -57,7 +53,7 @@ TEST(Interrupt, AStepIsGivenUpAtOnceAndDoneAgainAfterAResume) {
   std::this_thread::sleep_for(milliseconds(100));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
-  EXPECT_LT(train.seconds_to_end(), kSoon) << train.words();
+  EXPECT_LT(train.seconds_to_end(), test::kSoon) << train.words();
   EXPECT_TRUE(Has(train.words(), "saved step 1\n")) << train.words();
   EXPECT_TRUE(train.words().ends_with("\nnext:\n  medley resume " + trouble.run().string() + "\n"))
       << train.words();
@@ -79,7 +75,7 @@ TEST(Interrupt, PlanningIsGivenUpAtOnceAndWhatIsSaidLastBegins) {
   std::this_thread::sleep_for(milliseconds(200));
   train.Interrupt();
   EXPECT_EQ(train.Wait(), 130) << train.words();
-  EXPECT_LT(train.seconds_to_end(), kBeforeAllIsPlanned) << train.words();
+  EXPECT_LT(train.seconds_to_end(), test::kBeforeAllIsPlanned) << train.words();
   EXPECT_TRUE(
       Has(train.words(), "interrupted before the first step: nothing was trained, and nothing is saved"))
       << train.words();

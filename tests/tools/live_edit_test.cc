@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <thread>
 
 #include <medley/base/files.h>
@@ -82,7 +81,7 @@ TEST_F(LiveEdit, EveryWayToSaveAFileWorks) {
 
   // A file that is wrong for a second is refused; it is where this process is kept waiting.
   bool is_quick = true;
-  const auto quickly = [&is_quick](const std::function<void()>& write) {
+  const auto quickly = [&is_quick](const auto& write) {
     const auto begin = std::chrono::steady_clock::now();
     write();
     is_quick = is_quick && std::chrono::steady_clock::now() - begin < milliseconds(900);
